@@ -1,0 +1,33 @@
+"""UniVer: lossless verification of drafted token trees, with every rule behind one interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from univer.methods import Method, methods, register
+from univer.tree import DraftTree, Forest
+from univer.verdict import Verdict, decide, outcome_law, verify
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DraftTree",
+    "Forest",
+    "Method",
+    "Verdict",
+    "decide",
+    "generate",
+    "methods",
+    "outcome_law",
+    "register",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The engine needs transformers; the core does not.
+    if name == "generate":
+        from univer.engine import generate
+
+        return generate
+    raise AttributeError(f"module 'univer' has no attribute {name!r}")

@@ -1,0 +1,6 @@
+"""Couplings: from a one-step rule and a tree to the law of the kept path, and to one verdict."""
+
+from univer.couplings.lifted import Lifted
+from univer.couplings.stepwise import Stepwise
+
+__all__ = ["Lifted", "Stepwise"]

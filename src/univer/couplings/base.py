@@ -1,0 +1,111 @@
+"""What both couplings share: the one-step problems of a forest, block by block, and the allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from univer.laws import normalise
+from univer.rules.base import Rule, Siblings
+from univer.topology import Group, Ints
+from univer.tree import DraftTree, Forest, index, rows_of
+
+# Entries of one block of law rows. On a CPU a block and its temporaries should stay in the cache.
+BLOCK_ENTRIES = {"cpu": 1 << 18}
+BLOCK_ENTRIES_ELSEWHERE = 1 << 25
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What a coupling knows of every node before any coin is thrown.
+
+    Attributes:
+        scale: prefix scale `a_v` of every node `[M]`.
+        accept: lifted: probability that the node's own test succeeds; stepwise: that the node is followed when it is tested
+            `[M]`.
+        position: place of every node in the post-order of the whole forest `[M]`; None where no post-order is used.
+    """
+
+    scale: Tensor
+    accept: Tensor
+    position: Tensor | None = None
+
+
+class TreeCoupling(Protocol):
+    """How the levels of a tree are coupled: from a one-step rule to the law of the kept path.
+
+    The decision exists twice, `end_nodes` for whole forests and `walk` for one tree in plain steps; each checks the other.
+    """
+
+    name: str
+
+    def allocate(self, forest: Forest, target_laws: Tensor, rule: Rule, order: str) -> Allocation:
+        """Scales and acceptance probabilities of all nodes."""
+        ...
+
+    def end_law(self, forest: Forest, allocation: Allocation) -> Tensor:
+        """Probability that the path of its tree ends at each node, `[M]`."""
+        ...
+
+    def end_nodes(self, forest: Forest, allocation: Allocation, uniforms: Tensor) -> Tensor:
+        """The node at which each tree's path ends, `[B]`, given one uniform per node `[M]`."""
+        ...
+
+    def walk(self, tree: DraftTree, target_laws: Tensor, rule: Rule, order: str, uniforms: list[float]) -> tuple[int, Tensor]:
+        """The node at which the path of one tree ends and its scale `[1]`, given one uniform per node."""
+        ...
+
+
+def blocks(group: Group, target_laws: Tensor) -> Iterator[Group]:
+    """Cut a group into blocks of rows that are small enough to be worked on at once."""
+    entries = BLOCK_ENTRIES.get(target_laws.device.type, BLOCK_ENTRIES_ELSEWHERE)
+    count = max(1, entries // target_laws.shape[1])
+    for start in range(0, len(group.nodes), count):
+        part = slice(start, start + count)
+        yield Group(group.nodes[part], group.children[part], group.fixed, group.sampled)
+
+
+def siblings_of(forest: Forest, target_laws: Tensor, group: Group, scale: Tensor) -> Siblings:
+    """The one-step problem at the nodes of a group.
+
+    Args:
+        forest: the trees.
+        target_laws: `[M, V]`.
+        group: nodes with equal numbers of fixed and sampled children.
+        scale: their prefix scales `[n]`.
+    """
+    target = rows_of(target_laws, group.nodes, target_laws.device)
+    draft = forest.sampling_law(group).to(target) if group.sampled else None
+    tokens = forest.tokens[index(group.children, forest.device)].to(target.device)
+    return Siblings(target, draft, scale, tokens, group.fixed, forest.law)
+
+
+def next_token_laws(forest: Forest, target_laws: Tensor, rule: Rule, nodes: Ints, scale: Tensor) -> Tensor:
+    """Law of the next token where the path ends: the residual at an inner node, `P_v` at a leaf.
+
+    An all-zero residual, which only rounding can bring about where the path really ends, falls back to `P_v`.
+
+    Args:
+        forest: the trees.
+        target_laws: `[M, V]`.
+        rule: the one-step rule.
+        nodes: node ids `[n]`.
+        scale: their prefix scales `[n]`.
+
+    Returns:
+        Laws `[n, V]`.
+    """
+    laws = rows_of(target_laws, nodes, target_laws.device).clone()
+    inner = forest.topology.child_counts[nodes] > 0
+    places = {int(node): place for place, node in enumerate(nodes)}
+    for group in forest.topology.groups(nodes[inner]):
+        for block in blocks(group, target_laws):
+            rows = torch.tensor([places[int(node)] for node in block.nodes], device=laws.device)
+            residual = rule.residual(siblings_of(forest, target_laws, block, scale[rows]))
+            mass = residual.sum(-1, keepdim=True)
+            laws[rows] = torch.where(mass > 0, normalise(residual), laws[rows])
+    return laws

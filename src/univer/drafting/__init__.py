@@ -1,0 +1,1 @@
+"""How trees are drafted: shapes, slots, growth within the rule, and draft models."""

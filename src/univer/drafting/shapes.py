@@ -1,0 +1,198 @@
+"""Static tree shapes: how many children every node is planned to have, and how many of them are sampled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from univer.tree import DRAFT_LAWS
+
+# The 25 nodes of EAGLE (Li et al., arXiv 2401.15077), as paths of child ranks.
+EAGLE_CHOICES: tuple[tuple[int, ...], ...] = (
+    *((0,), (1,), (2,), (3,)),
+    *((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0)),
+    *((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 1, 1), (0, 2, 0), (0, 2, 1), (1, 0, 0)),
+    *((0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 0, 2), (0, 0, 0, 0, 0), (0, 0, 0, 0, 1)),
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A tree decided before anything is drawn.
+
+    Attributes:
+        name: how the shape is called in reports.
+        parents: `[N]`, -1 for node 0; parents before children, siblings by rank.
+        law: draft law of the children.
+        fixed: `[N]` number of fixed children planned at each node.
+        sampled: `[N]` number of sampled children planned at each node.
+    """
+
+    name: str
+    parents: tuple[int, ...]
+    law: str
+    fixed: tuple[int, ...]
+    sampled: tuple[int, ...]
+
+    @property
+    def children(self) -> list[list[int]]:
+        """Children of every node by rank."""
+        table: list[list[int]] = [[] for _ in self.parents]
+        for node, parent in enumerate(self.parents[1:], start=1):
+            table[parent].append(node)
+        return table
+
+    @property
+    def depth(self) -> int:
+        """Depth of the deepest node."""
+        depths = [0]
+        for parent in self.parents[1:]:
+            depths.append(depths[parent] + 1)
+        return max(depths)
+
+    def clipped(self, depth: int) -> Shape:
+        """The part of this shape down to `depth` levels of children."""
+        keep: list[int] = [0]
+        depths = {0: 0}
+        for node, parent in enumerate(self.parents[1:], start=1):
+            depths[node] = depths[parent] + 1
+            if depths[node] <= depth:
+                keep.append(node)
+        place = {node: position for position, node in enumerate(keep)}
+        inner = [depths[node] < depth for node in keep]
+        return Shape(
+            self.name,
+            tuple(-1 if node == 0 else place[self.parents[node]] for node in keep),
+            self.law,
+            tuple(self.fixed[node] if grows else 0 for node, grows in zip(keep, inner, strict=True)),
+            tuple(self.sampled[node] if grows else 0 for node, grows in zip(keep, inner, strict=True)),
+        )
+
+
+def split_slots(count: int, law: str, sampled: int | None = None) -> tuple[int, int]:
+    """How many of a node's `count` children are fixed and how many sampled under a draft law.
+
+    Args:
+        count: number of children, at least 1.
+        law: draft law.
+        sampled: for `mixed`, the number of sampled children; by default 2 from four children on, else 1.
+
+    Returns:
+        `(fixed, sampled)`.
+
+    Raises:
+        ValueError: the law cannot have that many children.
+
+    Example:
+        >>> split_slots(4, "greedy"), split_slots(4, "mixed"), split_slots(4, "swor")
+        ((3, 1), (2, 2), (0, 4))
+    """
+    if law not in DRAFT_LAWS:
+        raise ValueError(f"unknown draft law {law!r}; known are {', '.join(DRAFT_LAWS)}")
+    if law == "chain" and count > 1:
+        raise ValueError(f"a chain has one child per node, this shape has a node with {count}: use a shape such as 'chain-5'")
+    if law == "mixed":
+        random = min(count, (2 if count >= 4 else 1) if sampled is None else sampled)
+    else:
+        random = {"iid": count, "swor": count, "fixed": 0, "greedy": 1, "chain": 1}[law]
+    return count - random, random
+
+
+def from_parents(parents: Sequence[int], law: str = "greedy", name: str = "parents", sampled: int | None = None) -> Shape:
+    """A shape from a parent list.
+
+    Args:
+        parents: `[N]`, `parents[0] == -1`, every parent before its children.
+        law: draft law.
+        name: how the shape is called in reports.
+        sampled: number of sampled children per node under `mixed`.
+
+    Raises:
+        ValueError: not such a list.
+
+    Example:
+        >>> from_parents([-1, 0, 0, 1]).fixed
+        (1, 0, 0, 0)
+    """
+    if not parents or parents[0] != -1:
+        raise ValueError("a parent list starts with -1, the root")
+    for node, parent in enumerate(parents[1:], start=1):
+        if not 0 <= parent < node:
+            raise ValueError(f"node {node} has parent {parent}: list parents before their children")
+    counts = [0] * len(parents)
+    for parent in parents[1:]:
+        counts[parent] += 1
+    split = [split_slots(count, law, sampled) if count else (0, 0) for count in counts]
+    return Shape(name, tuple(parents), law, tuple(pair[0] for pair in split), tuple(pair[1] for pair in split))
+
+
+def balanced(width: int, depth: int, law: str = "greedy", sampled: int | None = None) -> Shape:
+    """Every node down to `depth - 1` has `width` children: the `m x L` trees of the paper.
+
+    Example:
+        >>> len(balanced(2, 5).parents)
+        63
+    """
+    if width < 1 or depth < 0:
+        raise ValueError(f"a balanced tree needs a width of at least 1 and a depth of at least 0, got {width}x{depth}")
+    parents, level = [-1], [0]
+    for _ in range(depth):
+        start = len(parents)
+        parents += [parent for parent in level for _ in range(width)]
+        level = list(range(start, len(parents)))
+    return from_parents(parents, law, f"{width}x{depth}", sampled)
+
+
+def choices(paths: Sequence[Sequence[int]], law: str = "greedy", name: str = "choices", sampled: int | None = None) -> Shape:
+    """A shape from Medusa-style choices: each path lists the child ranks from the root to a node.
+
+    Raises:
+        ValueError: a path without its prefix, or ranks that leave a gap.
+
+    Example:
+        >>> choices([[0], [1], [0, 0]]).parents
+        (-1, 0, 0, 1)
+    """
+    known: dict[tuple[int, ...], int] = {(): 0}
+    parents = [-1]
+    for path in sorted((tuple(path) for path in paths), key=lambda path: (len(path), path)):
+        if not path or path in known:
+            raise ValueError(f"the path {list(path)} is empty or listed twice")
+        if path[:-1] not in known:
+            raise ValueError(f"the path {list(path)} misses its prefix {list(path[:-1])}")
+        if path[-1] != 0 and (*path[:-1], path[-1] - 1) not in known:
+            raise ValueError(f"the path {list(path)} leaves a gap: its sibling of rank {path[-1] - 1} is missing")
+        known[path] = len(parents)
+        parents.append(known[path[:-1]])
+    return from_parents(parents, law, name, sampled)
+
+
+def parse_shape(spec: str | Sequence[int] | Sequence[Sequence[int]] | Shape, law: str = "greedy", sampled: int | None = None) -> Shape:
+    """The shape that a user names.
+
+    Args:
+        spec: `"2x5"` (balanced), `"chain-5"`, `"eagle"` (its 25 nodes), a parent list, a list of choices, or a shape.
+        law: draft law of the children.
+        sampled: number of sampled children per node under `mixed`.
+
+    Raises:
+        ValueError: the text names no shape, or the law does not fit it.
+
+    Example:
+        >>> parse_shape("chain-3", law="chain").parents
+        (-1, 0, 1, 2)
+    """
+    if isinstance(spec, Shape):
+        return from_parents(spec.parents, law, spec.name, sampled)
+    if isinstance(spec, str):
+        if match := re.fullmatch(r"(\d+)x(\d+)", spec):
+            return balanced(int(match[1]), int(match[2]), law, sampled)
+        if match := re.fullmatch(r"chain[-:]?(\d+)", spec):
+            return from_parents(range(-1, int(match[1])), law, f"chain-{match[1]}", sampled)
+        if spec == "eagle":
+            return choices(EAGLE_CHOICES, law, "eagle", sampled)
+        raise ValueError(f"unknown tree {spec!r}: use e.g. '2x5', '3x3', 'chain-5', 'eagle', a parent list or a list of choices")
+    if all(isinstance(entry, int) for entry in spec):
+        return from_parents([int(entry) for entry in spec], law, sampled=sampled)  # type: ignore[call-overload]
+    return choices(spec, law, sampled=sampled)  # type: ignore[arg-type]

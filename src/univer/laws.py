@@ -1,0 +1,128 @@
+"""Probability rows: from logits to laws, normalisation, the zero-mass guards and sampling, all in one place.
+
+A *law* is a row of a floating tensor `[..., V]` with non-negative entries that sum to 1. The same row serves the draw,
+the test and the residual, so every function here keeps the precision it is given (float32 or float64) and none changes
+its input.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+LAW_DTYPES = (torch.float32, torch.float64)
+
+
+def law_from_logits(logits: Tensor, step: str = "the model") -> Tensor:
+    """Turn processed logits into laws, in float32 unless the logits are float64.
+
+    Args:
+        logits: `[..., V]`, any floating dtype; `-inf` marks a token of probability 0.
+        step: what produced the logits, named in the error message.
+
+    Returns:
+        Laws `[..., V]` in float32 (float64 for float64 logits).
+
+    Raises:
+        ValueError: a row has a NaN, a `+inf`, or is `-inf` everywhere.
+
+    Example:
+        >>> law_from_logits(torch.tensor([0.0, float("-inf")]))
+        tensor([1., 0.])
+    """
+    laws = torch.softmax(logits if logits.dtype == torch.float64 else logits.float(), dim=-1)
+    # A NaN, a +inf and an all -inf row each turn the whole row into NaN, so one column tells.
+    if laws.numel() and bool(laws[..., 0].isnan().any()):
+        row = int(laws[..., 0].reshape(-1).isnan().nonzero()[0])
+        raise ValueError(f"{step}: row {row} of the logits has a NaN or +inf, or is -inf everywhere; no law can be formed")
+    return laws
+
+
+def normalise(weights: Tensor) -> Tensor:
+    """Scale non-negative rows to sum 1; an all-zero row stays zero.
+
+    Args:
+        weights: `[..., V]`, non-negative.
+
+    Returns:
+        `norm(f) = f / sum f`, same shape and dtype.
+
+    Example:
+        >>> normalise(torch.tensor([[1.0, 3.0], [0.0, 0.0]]))
+        tensor([[0.2500, 0.7500],
+                [0.0000, 0.0000]])
+    """
+    return weights / positive(weights.sum(-1, keepdim=True))
+
+
+def positive(denominator: Tensor) -> Tensor:
+    """Replace zeros by ones, so that `0 / positive(0) = 0`."""
+    return torch.where(denominator > 0, denominator, torch.ones_like(denominator))
+
+
+def ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
+    """`numerator / denominator` clamped to [0, 1], and 0 where the denominator is 0.
+
+    Args:
+        numerator: non-negative tensor.
+        denominator: non-negative tensor of the same shape.
+
+    Returns:
+        A tensor of the same shape with entries in [0, 1].
+    """
+    return (numerator / positive(denominator)).clamp_(0, 1) * (denominator > 0)
+
+
+def sample(rows: Tensor, uniforms: Tensor) -> Tensor:
+    """Draw one token per row by inverting the distribution function.
+
+    The drawn token is the first `x` with `sum_{y <= x} row(y) > u * sum(row)`, summed in float64: a token of
+    probability zero is never drawn, and rows need not be normalised.
+
+    Args:
+        rows: non-negative rows `[n, V]` with positive sum.
+        uniforms: `[n]`, float64, in [0, 1).
+
+    Returns:
+        Token ids `[n]`, int64.
+
+    Raises:
+        ValueError: a row has no mass, or a NaN.
+
+    Example:
+        >>> rows = torch.tensor([[0.5, 0.0, 0.5]]).expand(3, 3)
+        >>> sample(rows, torch.tensor([0.0, 0.5, 0.999]))
+        tensor([0, 2, 2])
+    """
+    cumulative = rows.cumsum(-1, dtype=torch.float64)
+    total = cumulative[:, -1:].contiguous()
+    if not bool((total > 0).all()):
+        raise ValueError("cannot draw a token: a law has no mass or contains a NaN")
+    position = uniforms.to(device=rows.device, dtype=torch.float64).unsqueeze(-1) * total
+    token = torch.searchsorted(cumulative, position, right=True)
+    # u * total may round up to total itself; the last token with mass is the one meant.
+    last = torch.searchsorted(cumulative, total, right=False)
+    return torch.minimum(token, last).squeeze(-1)
+
+
+def top_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest entries of each row, in falling order, ties to the lowest id.
+
+    Args:
+        scores: `[n, V]`, non-negative.
+        count: how many, at most V.
+
+    Returns:
+        Token ids `[n, count]` and their scores `[n, count]`.
+
+    Example:
+        >>> top_tokens(torch.tensor([[0.2, 0.4, 0.4]]), 2)[0]
+        tensor([[1, 2]])
+    """
+    left = scores.clone()
+    tokens = torch.empty(scores.shape[0], count, dtype=torch.long, device=scores.device)
+    for rank in range(count):
+        # torch.argmax returns the first of several equal maxima; torch.topk promises no order among them.
+        tokens[:, rank] = left.argmax(-1)
+        left.scatter_(1, tokens[:, rank : rank + 1], -1.0)
+    return tokens, scores.gather(1, tokens)

@@ -1,0 +1,81 @@
+"""Recursive rejection: test the sampled children one after the other, each against what the earlier ones left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from univer.laws import normalise, positive, ratio
+from univer.rules.base import Siblings
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """State after the last sampled child was refused.
+
+    Attributes:
+        kept: probability that the outcome is the j-th sampled child, `[n, r]`.
+        left: probability that none of them is, `[n]`.
+        target: `T_{r+1}` on tokens, `[n, V]`.
+        refused: `T_{r+1}(REJ)`, `[n]`.
+    """
+
+    kept: Tensor
+    left: Tensor
+    target: Tensor
+    refused: Tensor
+
+
+def recursive_rejection(siblings: Siblings, replacement: bool) -> Recursion:
+    """Run the recursion `T_{j+1} = norm([T_j - S_j]+)` over the sampled children.
+
+    `u_j` is the outcome with probability `min(1, T_j(u_j) / S_j(u_j))` if no earlier one was. `S_{j+1}` is `S_j` without
+    `u_j`, renormalised, or `S_j` itself with replacement. Where `[T_j - S_j]+` is zero everywhere, `T_j = S_j` and `u_j` is
+    kept with probability 1.
+
+    Args:
+        siblings: the nodes, with at least one sampled child each.
+        replacement: whether the children were drawn independently.
+
+    Returns:
+        The probabilities and what is left, as new tensors.
+    """
+    target = siblings.target * siblings.scale[:, None]
+    refused = 1 - siblings.scale
+    draft = siblings.sampling_law()
+    left = torch.ones_like(refused)
+    kept = []
+    for slot in range(siblings.sampled):
+        token = siblings.sampled_tokens[:, slot : slot + 1]
+        accept = ratio(target.gather(1, token), draft.gather(1, token))[:, 0]
+        target.sub_(draft).clamp_(min=0)
+        total = target.sum(-1) + refused
+        accept = torch.where(total > 0, accept, torch.ones_like(accept))
+        kept.append(left * accept)
+        left = left * (1 - accept)
+        target.div_(positive(total)[:, None])
+        refused = refused / positive(total)
+        if not replacement and slot + 1 < siblings.sampled:
+            draft = normalise(draft.scatter(1, token, 0.0))
+    return Recursion(torch.stack(kept, 1), left, target, refused)
+
+
+def expected_acceptance(siblings: Siblings) -> Tensor:
+    """Mean of `sum_u p(u)` over the draw of the children if each were drawn from `S` anew.
+
+    `1 - prod_j (1 - b_j) (1 - T_{r+1}(F))` with `b_j = sum_x min(T_j(x), S(x))`. Exact with replacement and for one sampled
+    child; without replacement it leaves the change of `S_j` out of account, since that depends on the tokens drawn.
+    """
+    target = siblings.target * siblings.scale[:, None]
+    refused = 1 - siblings.scale
+    left = torch.ones_like(refused)
+    for _ in range(siblings.sampled):
+        draft = siblings.sampling_law()
+        left = left * (1 - torch.minimum(target, draft).sum(-1)).clamp_(min=0)
+        target.sub_(draft).clamp_(min=0)
+        total = positive(target.sum(-1) + refused)
+        target.div_(total[:, None])
+        refused = refused / total
+    return 1 - left * (1 - target.gather(1, siblings.fixed_tokens).sum(-1))
