@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 
 from univer.couplings import Lifted, Stepwise
 from univer.couplings.base import TreeCoupling
-from univer.couplings.order import check_order
+from univer.couplings.order import ORDERS, check_gain
 from univer.rules import (
     GreedyTransport,
     KSeq,
@@ -66,7 +66,10 @@ class Method:
                     f"the method {self.name!r} needs a tree drawn by the law {self.draft_law!r}: node {group.nodes[0]} of this "
                     f"{forest.law!r} tree has {group.fixed} fixed and {group.sampled} sampled children"
                 )
-        check_order(order, forest, self.rule)
+        if order not in ORDERS:
+            raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
+        if order == "gain" and self.coupling.uses_order:
+            check_gain(forest, self.rule)
 
 
 def _built_in() -> dict[str, Method]:

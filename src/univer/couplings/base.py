@@ -39,9 +39,14 @@ class TreeCoupling(Protocol):
     """How the levels of a tree are coupled: from a one-step rule to the law of the kept path.
 
     The decision exists twice, `end_nodes` for whole forests and `walk` for one tree in plain steps; each checks the other.
+
+    Attributes:
+        name: how the coupling is called.
+        uses_order: whether the sibling order matters to it.
     """
 
     name: str
+    uses_order: bool
 
     def allocate(self, forest: Forest, target_laws: Tensor, rule: Rule, order: str) -> Allocation:
         """Scales and acceptance probabilities of all nodes."""

@@ -27,6 +27,7 @@ class Lifted:
     """
 
     name = "lifted"
+    uses_order = True
 
     def allocate(self, forest: Forest, target_laws: Tensor, rule: Rule, order: str) -> Allocation:
         """Scales, acceptance probabilities and post-order of all nodes.

@@ -15,16 +15,12 @@ ORDERS = ("drawn", "sampled-first", "descending", "gain")
 WIDEST_GAIN = 10
 
 
-def check_order(order: str, forest: Forest, rule: Rule) -> None:
-    """Refuse an order that does not exist or that the tree does not allow.
+def check_gain(forest: Forest, rule: Rule) -> None:
+    """Refuse the order `gain` for a tree or a rule that it does not suit.
 
     Raises:
-        ValueError: unknown order, or `gain` for a tree or a rule that it does not suit.
+        ValueError: the tree's slots are not those planned, the rule knows no expected acceptance, or a node is too wide.
     """
-    if order not in ORDERS:
-        raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
-    if order != "gain":
-        return
     if not forest.planned or forest.excluded:
         raise ValueError(
             "the order 'gain' needs a tree whose slots are those planned before any token of the next level was drawn; "

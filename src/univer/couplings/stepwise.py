@@ -21,6 +21,7 @@ class Stepwise:
     """
 
     name = "stepwise"
+    uses_order = False
 
     def allocate(self, forest: Forest, target_laws: Tensor, rule: Rule, order: str) -> Allocation:
         """Probabilities of following each node when it is tested.
