@@ -34,7 +34,9 @@ def law_from_logits(logits: Tensor, step: str = "the model") -> Tensor:
     # A NaN, a +inf and an all -inf row each turn the whole row into NaN, so one column tells.
     if laws.numel() and bool(laws[..., 0].isnan().any()):
         row = int(laws[..., 0].reshape(-1).isnan().nonzero()[0])
-        raise ValueError(f"{step}: row {row} of the logits has a NaN or +inf, or is -inf everywhere; no law can be formed")
+        raise ValueError(
+            f"{step}: row {row} of the logits has a NaN or +inf, or is -inf everywhere; no law can be formed"
+        )
     return laws
 
 

@@ -63,8 +63,8 @@ class Method:
         for group in (group for level in forest.topology.levels for group in level):
             if not self.rule.fits(forest.law, group.fixed, group.sampled):
                 raise ValueError(
-                    f"the method {self.name!r} needs a tree drawn by the law {self.draft_law!r}: node {group.nodes[0]} of this "
-                    f"{forest.law!r} tree has {group.fixed} fixed and {group.sampled} sampled children"
+                    f"the method {self.name!r} needs a tree drawn by the law {self.draft_law!r}: node {group.nodes[0]} "
+                    f"of this {forest.law!r} tree has {group.fixed} fixed and {group.sampled} sampled children"
                 )
         if order not in ORDERS:
             raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
@@ -74,7 +74,7 @@ class Method:
 
 def _built_in() -> dict[str, Method]:
     stepwise, lifted = Stepwise(), Lifted()
-    rows = [
+    rows: list[tuple[str, Rule, TreeCoupling, str]] = [
         ("token", MaximalCoupling(), stepwise, "Leviathan et al., arXiv 2211.17192"),
         ("block", MaximalCoupling(), lifted, "Sun et al., arXiv 2403.10444"),
         ("rrs", RecursiveRejection(), stepwise, "SpecInfer, arXiv 2305.09781"),

@@ -134,7 +134,9 @@ class Topology:
     def union(parts: Sequence[Topology]) -> Topology:
         """The disjoint union: the nodes of the parts one after the other."""
         offsets = np.cumsum([0] + [len(part) for part in parts])
-        parents = [np.where(part.parents < 0, -1, part.parents + start) for part, start in zip(parts, offsets, strict=False)]
+        parents = [
+            np.where(part.parents < 0, -1, part.parents + start) for part, start in zip(parts, offsets, strict=False)
+        ]
         return Topology(np.concatenate(parents), np.concatenate([part.slots for part in parts]))
 
     def repeat(self, count: int) -> Topology:

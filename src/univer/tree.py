@@ -119,7 +119,8 @@ class DraftTree(Forest):
         ValueError: the arrays do not form such a tree; the message names the node.
 
     Example:
-        >>> tree = DraftTree([7, 2, 0], [-1, 0, 0], ["root", "fixed", "sampled"], {0: torch.tensor([0.3, 0.2, 0.5])}, "greedy")
+        >>> row = torch.tensor([0.3, 0.2, 0.5])
+        >>> tree = DraftTree([7, 2, 0], [-1, 0, 0], ["root", "fixed", "sampled"], {0: row}, "greedy")
         >>> tree.children
         [[1, 2], [], []]
         >>> tree.sampling_law(tree.topology.levels[0][0])
@@ -140,7 +141,7 @@ class DraftTree(Forest):
         if law not in DRAFT_LAWS:
             raise ValueError(f"unknown draft law {law!r}; known are {', '.join(DRAFT_LAWS)}")
         if unknown := set(slots) - set(SLOT_NAMES):
-            raise ValueError(f"unknown slot {sorted(unknown)[0]!r}; known are {', '.join(SLOT_NAMES)}")
+            raise ValueError(f"unknown slot {min(unknown)!r}; known are {', '.join(SLOT_NAMES)}")
         if not len(tokens) == len(parents) == len(slots) > 0:
             raise ValueError(
                 f"tokens, parents and slots need one entry per node and at least the root, "
@@ -186,9 +187,13 @@ class DraftTree(Forest):
         sampled_counts = np.bincount(parents[slots == SAMPLED], minlength=len(self))
         for parent, kinds in ((int(p), slots[parents == p]) for p in np.unique(parents[1:])):
             if (np.diff(kinds) < 0).any():
-                raise ValueError(f"node {parent}: a fixed child stands after a sampled one; fixed children are drawn first")
+                raise ValueError(
+                    f"node {parent}: a fixed child stands after a sampled one; fixed children are drawn first"
+                )
         if self.law in ("iid", "swor", "chain") and (slots == FIXED).any():
-            raise ValueError(f"the draft law {self.law!r} has no fixed children, node {int(np.argmax(slots == FIXED))} is one")
+            raise ValueError(
+                f"the draft law {self.law!r} has no fixed children, node {int(np.argmax(slots == FIXED))} is one"
+            )
         most = {"fixed": 0, "greedy": 1, "chain": 1}.get(self.law)
         if most is not None and (sampled_counts > most).any():
             node = int(np.argmax(sampled_counts > most))
@@ -206,7 +211,9 @@ class DraftTree(Forest):
             ordered = distinct.sort(-1).values
             if bool((ordered[:, 1:] == ordered[:, :-1]).any()):
                 row = int((ordered[:, 1:] == ordered[:, :-1]).any(-1).nonzero()[0])
-                raise ValueError(f"node {group.nodes[row]}: two children have the same token; only the law 'iid' repeats tokens")
+                raise ValueError(
+                    f"node {group.nodes[row]}: two children have the same token; only the law 'iid' repeats tokens"
+                )
             for row, node in enumerate(group.nodes.tolist()):
                 if set(self.excluded.get(node, ())) & set(tokens[row].tolist() if self.excluded else ()):
                     raise ValueError(f"node {node}: an excluded token is a child")
@@ -214,7 +221,9 @@ class DraftTree(Forest):
                 self._check_rows(group, tokens[:, group.fixed :])
 
     def _check_rows(self, group: Group, sampled_tokens: Tensor) -> None:
-        missing = [n for n in group.nodes.tolist() if not isinstance(self.draft_laws, Tensor) and n not in self.draft_laws]
+        missing = [
+            n for n in group.nodes.tolist() if not isinstance(self.draft_laws, Tensor) and n not in self.draft_laws
+        ]
         if missing:
             raise ValueError(f"node {missing[0]} has a sampled child: draft_laws must give the row it was drawn from")
         if isinstance(self.draft_laws, Tensor) and (self.draft_laws.dim() != 2 or len(self.draft_laws) != len(self)):
@@ -232,7 +241,9 @@ class DraftTree(Forest):
             row = int((faults | ~drawn.all(-1)).nonzero()[0])
             node = int(group.nodes[row])
             if bool(faults[row]):
-                raise ValueError(f"the draft law of node {node} is not a law: non-negative and summing to 1 within 1e-4")
+                raise ValueError(
+                    f"the draft law of node {node} is not a law: non-negative and summing to 1 within 1e-4"
+                )
             raise ValueError(f"node {node}: a sampled child has probability 0 under its draft law")
 
 

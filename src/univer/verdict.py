@@ -74,7 +74,8 @@ def verify(
         method: a name of `univer.methods()` or a `Method`.
         generator: source of the uniforms; torch's default generator if None.
         order: sibling order; the method's own by default.
-        uniforms: `[N + 1]` in [0, 1) in place of the generator: entry `n` decides node `n`'s test, entry `N` draws the token.
+        uniforms: `[N + 1]` in [0, 1) in place of the generator: entry `n` decides node `n`'s test, entry `N` draws the
+            token.
 
     Returns:
         The verdict. Averaged over the uniforms it follows `outcome_law`; over the draws of the tree, the target.
@@ -99,7 +100,12 @@ def verify(
 
 
 def decide(
-    forest: Forest, target_laws: Tensor, method: str | Method, uniforms: Tensor, token_uniforms: Tensor, order: str | None = None
+    forest: Forest,
+    target_laws: Tensor,
+    method: str | Method,
+    uniforms: Tensor,
+    token_uniforms: Tensor,
+    order: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The decision for many trees at once, on the device of the laws; the same verdicts as `verify`, tree by tree.
 
@@ -130,7 +136,9 @@ def _prepare(tree: Forest, target_laws: Tensor, method: str | Method, order: str
     if target_laws.dim() != 2 or len(target_laws) != len(tree):
         raise ValueError(f"target_laws must be [{len(tree)}, V], one row per node, got {list(target_laws.shape)}")
     if target_laws.dtype not in LAW_DTYPES:
-        raise ValueError(f"target laws must be float32 or float64, got {target_laws.dtype}: use univer.laws.law_from_logits")
+        raise ValueError(
+            f"target laws must be float32 or float64, got {target_laws.dtype}: use univer.laws.law_from_logits"
+        )
     chosen.check(tree, order)
     return chosen, order
 
@@ -142,5 +150,7 @@ def _uniforms(count: int, generator: torch.Generator | None, given: Sequence[flo
         return torch.rand(count, generator=generator, dtype=torch.float64, device=device)
     coins = torch.as_tensor(given, dtype=torch.float64)
     if coins.shape != (count,) or not bool(((coins >= 0) & (coins < 1)).all()):
-        raise ValueError(f"uniforms must be [{count}] (one per node and one for the token) in [0, 1), got {list(coins.shape)}")
+        raise ValueError(
+            f"uniforms must be [{count}] (one per node and one for the token) in [0, 1), got {list(coins.shape)}"
+        )
     return coins

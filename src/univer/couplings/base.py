@@ -25,8 +25,8 @@ class Allocation:
 
     Attributes:
         scale: prefix scale `a_v` of every node `[M]`.
-        accept: lifted: probability that the node's own test succeeds; stepwise: that the node is followed when it is tested
-            `[M]`.
+        accept: lifted: probability that the node's own test succeeds; stepwise: that the node is followed when it is
+            tested `[M]`.
         position: place of every node in the post-order of the whole forest `[M]`; None where no post-order is used.
     """
 
@@ -38,7 +38,8 @@ class Allocation:
 class TreeCoupling(Protocol):
     """How the levels of a tree are coupled: from a one-step rule to the law of the kept path.
 
-    The decision exists twice, `end_nodes` for whole forests and `walk` for one tree in plain steps; each checks the other.
+    The decision exists twice, `end_nodes` for whole forests and `walk` for one tree in plain steps; each checks the
+    other.
 
     Attributes:
         name: how the coupling is called.
@@ -60,7 +61,9 @@ class TreeCoupling(Protocol):
         """The node at which each tree's path ends, `[B]`, given one uniform per node `[M]`."""
         ...
 
-    def walk(self, tree: DraftTree, target_laws: Tensor, rule: Rule, order: str, uniforms: list[float]) -> tuple[int, Tensor]:
+    def walk(
+        self, tree: DraftTree, target_laws: Tensor, rule: Rule, order: str, uniforms: list[float]
+    ) -> tuple[int, Tensor]:
         """The node at which the path of one tree ends and its scale `[1]`, given one uniform per node."""
         ...
 

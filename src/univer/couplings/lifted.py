@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from univer.couplings.base import Allocation, blocks, siblings_of
-from univer.couplings.order import test_order
+from univer.couplings.order import sibling_order
 from univer.laws import ratio
 from univer.rules.base import Rule
 from univer.tree import DraftTree, Forest, index
@@ -15,15 +15,15 @@ from univer.tree import DraftTree, Forest, index
 class Lifted:
     """Couple a whole tree by running the rule at every node on the target scaled by the prefix.
 
-    Allocation goes top-down: with `p` the rule's answer at scale `a_v`, `R` its residual mass, and the sum over the siblings
-    tested before,
+    Allocation goes top-down: with `p` the rule's answer at scale `a_v`, `R` its residual mass, and the sum over the
+    siblings tested before,
 
         a_u = p(u) / (1 - sum p(w))        r_v = R / (R + p(REJ))
 
-    Decision goes through the tree in post-order with one uniform per node: a leaf is kept with probability `a_v`, an inner
-    node with probability `r_v` once all its children have failed; the first that succeeds ends the path. The root never
-    fails. Lossless for the whole tree whenever the rule is (UniVer, arXiv 2605.04543; block and traversal verification,
-    arXiv 2403.10444 and 2505.12398, are this for two other rules).
+    Decision goes through the tree in post-order with one uniform per node: a leaf is kept with probability `a_v`, an
+    inner node with probability `r_v` once all its children have failed; the first that succeeds ends the path. The root
+    never fails. Lossless for the whole tree whenever the rule is (UniVer, arXiv 2605.04543; block and traversal
+    verification, arXiv 2403.10444 and 2505.12398, are this for two other rules).
     """
 
     name = "lifted"
@@ -49,7 +49,7 @@ class Lifted:
             for block in blocks(group, target_laws):
                 nodes, children = index(block.nodes, device), index(block.children, device)
                 coupling = rule.couple(siblings_of(forest, target_laws, block, scale[nodes]))
-                places = test_order(order, forest, target_laws, rule, block, coupling)
+                places = sibling_order(order, forest, target_laws, rule, block, coupling)
                 tested, kept = children.gather(1, places), coupling.children.gather(1, places)
                 # 1 - sum p(w) as the sum of what remains: it cannot cancel.
                 rest = coupling.residual + coupling.refused
@@ -80,7 +80,9 @@ class Lifted:
         # torch.argmax returns the first of equal maxima.
         return nodes.gather(1, passed.argmax(1, keepdim=True))[:, 0]
 
-    def walk(self, tree: DraftTree, target_laws: Tensor, rule: Rule, order: str, uniforms: list[float]) -> tuple[int, Tensor]:
+    def walk(
+        self, tree: DraftTree, target_laws: Tensor, rule: Rule, order: str, uniforms: list[float]
+    ) -> tuple[int, Tensor]:
         """Go through one tree in post-order, node by node."""
         allocation = self.allocate(tree, target_laws, rule, order)
         accept = allocation.accept.tolist()

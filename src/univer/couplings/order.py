@@ -7,7 +7,7 @@ from torch import Tensor
 
 from univer.couplings.base import blocks, siblings_of
 from univer.laws import ratio
-from univer.rules.base import Coupling, Rule
+from univer.rules.base import Coupling, ForesightRule, Rule
 from univer.topology import Group, Ints
 from univer.tree import Forest
 
@@ -19,21 +19,24 @@ def check_gain(forest: Forest, rule: Rule) -> None:
     """Refuse the order `gain` for a tree or a rule that it does not suit.
 
     Raises:
-        ValueError: the tree's slots are not those planned, the rule knows no expected acceptance, or a node is too wide.
+        ValueError: the tree's slots are not those planned, the rule knows no expected acceptance, or a node is too
+            wide.
     """
     if not forest.planned or forest.excluded:
         raise ValueError(
             "the order 'gain' needs a tree whose slots are those planned before any token of the next level was drawn; "
             "this tree was grown otherwise or has dropped children: use 'drawn', 'sampled-first' or 'descending'"
         )
-    if not hasattr(rule, "expected_acceptance"):
+    if not isinstance(rule, ForesightRule):
         raise ValueError(f"the order 'gain' needs a rule with expected_acceptance; {type(rule).__name__} has none")
     widest = int(forest.topology.child_counts.max(initial=0))
     if widest > WIDEST_GAIN:
-        raise ValueError(f"the order 'gain' tries all subsets of siblings: at most {WIDEST_GAIN} children, a node has {widest}")
+        raise ValueError(
+            f"the order 'gain' tries all subsets of siblings: at most {WIDEST_GAIN} children, a node has {widest}"
+        )
 
 
-def test_order(order: str, forest: Forest, target_laws: Tensor, rule: Rule, group: Group, coupling: Coupling) -> Tensor:
+def sibling_order(order: str, forest: Forest, target_laws: Tensor, rule: Rule, group: Group, coupling: Coupling) -> Tensor:
     """Positions of the children (as drawn) in the order in which they are tested.
 
     Args:
@@ -54,23 +57,28 @@ def test_order(order: str, forest: Forest, target_laws: Tensor, rule: Rule, grou
     if order == "descending":
         return coupling.children.sort(dim=-1, descending=True, stable=True).indices
     if order == "gain" and count > 1 and (forest.topology.child_counts[group.children] > 0).any():
+        assert isinstance(rule, ForesightRule), "check_gain has seen the rule"
         return _gain_order(forest, target_laws, rule, group.children, coupling)
     return positions
 
 
-def _gain_order(forest: Forest, target_laws: Tensor, rule: Rule, children: Ints, coupling: Coupling) -> Tensor:
+def _gain_order(forest: Forest, target_laws: Tensor, rule: ForesightRule, children: Ints, coupling: Coupling) -> Tensor:
     """The permutation that maximises `sum_j w_j A(u_j, p(u_j) / w_j)`, by dynamic programming over subsets.
 
-    `w_j` is what remains when the siblings tested before `u_j` have failed, and `A` the expected acceptance one level below
-    (0 at a leaf). Of equal permutations the one nearest to the order drawn is taken. Exact for trees of depth 2, a heuristic
-    for deeper ones.
+    `w_j` is what remains when the siblings tested before `u_j` have failed, and `A` the expected acceptance one level
+    below (0 at a leaf). Of equal permutations the one nearest to the order drawn is taken. Exact for trees of depth 2,
+    a heuristic for deeper ones.
     """
     gains = _gains(forest, target_laws, rule, children, coupling)
     rows, subsets, count = gains.shape
     best = gains.new_zeros(rows, subsets)
     members = [[subset >> child & 1 for child in range(count)] for subset in range(subsets)]
     for subset in range(subsets - 2, -1, -1):
-        options = [gains[:, subset, child] + best[:, subset | 1 << child] for child in range(count) if not members[subset][child]]
+        options = [
+            gains[:, subset, child] + best[:, subset | 1 << child]
+            for child in range(count)
+            if not members[subset][child]
+        ]
         best[:, subset] = torch.stack(options, -1).amax(-1)
     tested = torch.zeros(rows, dtype=torch.long, device=gains.device)
     row = torch.arange(rows, device=gains.device)
@@ -86,7 +94,7 @@ def _gain_order(forest: Forest, target_laws: Tensor, rule: Rule, children: Ints,
     return torch.stack(order, 1)
 
 
-def _gains(forest: Forest, target_laws: Tensor, rule: Rule, children: Ints, coupling: Coupling) -> Tensor:
+def _gains(forest: Forest, target_laws: Tensor, rule: ForesightRule, children: Ints, coupling: Coupling) -> Tensor:
     """`w A(u, p(u) / w)` for every child `u` and every subset of siblings tested before it, `[n, 2^m, m]`."""
     rows, count = children.shape
     kept, device = coupling.children, coupling.children.device
@@ -105,6 +113,6 @@ def _gains(forest: Forest, target_laws: Tensor, rule: Rule, children: Ints, coup
                 place = torch.tensor([row_of[int(node)] for node in block.nodes], device=device)
                 below = siblings_of(forest, target_laws, block, scales[place, 0])
                 for column, subset in enumerate(before):
-                    accepted = rule.expected_acceptance(below.scaled(scales[place, column]))  # type: ignore[attr-defined]
+                    accepted = rule.expected_acceptance(below.scaled(scales[place, column]))
                     gains[place, subset, child] = remaining[place, subset] * accepted
     return gains

@@ -15,9 +15,9 @@ from univer.tree import DraftTree, Forest, index
 class Stepwise:
     """Couple a tree by deciding at one node at a time, from the root down.
 
-    At every node of the kept path the rule runs at scale 1. Its children are tested in the order drawn: `u` is followed with
-    probability `p(u) / (1 - sum p(w))` over the siblings `w` before it; if all fail, the path ends and the next token
-    comes from the rule's residual. The sibling order does not matter here and is ignored.
+    At every node of the kept path the rule runs at scale 1. Its children are tested in the order drawn: `u` is followed
+    with probability `p(u) / (1 - sum p(w))` over the siblings `w` before it; if all fail, the path ends and the next
+    token comes from the rule's residual. The sibling order does not matter here and is ignored.
     """
 
     name = "stepwise"
@@ -69,7 +69,9 @@ class Stepwise:
         # Exactly one node per tree is reached and stops, and trees stand one after the other.
         return (reached & stops).nonzero()[:, 0]
 
-    def walk(self, tree: DraftTree, target_laws: Tensor, rule: Rule, order: str, uniforms: list[float]) -> tuple[int, Tensor]:
+    def walk(
+        self, tree: DraftTree, target_laws: Tensor, rule: Rule, order: str, uniforms: list[float]
+    ) -> tuple[int, Tensor]:
         """Go down one tree, asking the rule only on the kept path."""
         one = target_laws.new_ones(1)
         children = tree.children

@@ -50,7 +50,9 @@ class TreeBuilder:
         assert self._shape is not None
         return sum(self._shape.sampled[self._plan[node]] for node in nodes)
 
-    def expand_planned(self, nodes: Sequence[int], rows: Tensor, uniforms: Tensor, scores: Tensor | None = None) -> list[int]:
+    def expand_planned(
+        self, nodes: Sequence[int], rows: Tensor, uniforms: Tensor, scores: Tensor | None = None
+    ) -> list[int]:
         """Expand nodes with the slots that the static shape plans for them.
 
         Args:
@@ -81,7 +83,9 @@ class TreeBuilder:
             tokens, created = draw_children(some_rows, fixed, sampled, self.law, coins, some_scores)
             for position, row, mask in zip(positions, tokens.tolist(), created.tolist(), strict=True):
                 kinds = ["fixed"] * (len(row) - sampled) + ["sampled"] * sampled
-                drawn[position] = [(token, kind, rank) for rank, (token, kind) in enumerate(zip(row, kinds, strict=True)) if mask[rank]]
+                drawn[position] = [
+                    (token, kind, rank) for rank, (token, kind) in enumerate(zip(row, kinds, strict=True)) if mask[rank]
+                ]
         new: list[int] = []
         for position, node in enumerate(nodes):
             slots = drawn[position]
@@ -106,7 +110,9 @@ class TreeBuilder:
             ValueError: the node was expanded before; slots are decided at one moment.
         """
         if node in self._expanded:
-            raise ValueError(f"node {node} was expanded before: its slots are decided at one moment, none is added later")
+            raise ValueError(
+                f"node {node} was expanded before: its slots are decided at one moment, none is added later"
+            )
         self._expanded.add(node)
         if any(kind == "sampled" for _, kind in slots):
             if row is None:

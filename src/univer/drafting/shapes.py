@@ -91,7 +91,9 @@ def split_slots(count: int, law: str, sampled: int | None = None) -> tuple[int, 
     if law not in DRAFT_LAWS:
         raise ValueError(f"unknown draft law {law!r}; known are {', '.join(DRAFT_LAWS)}")
     if law == "chain" and count > 1:
-        raise ValueError(f"a chain has one child per node, this shape has a node with {count}: use a shape such as 'chain-5'")
+        raise ValueError(
+            f"a chain has one child per node, this shape has a node with {count}: use a shape such as 'chain-5'"
+        )
     if law == "mixed":
         random = min(count, (2 if count >= 4 else 1) if sampled is None else sampled)
     else:
@@ -99,7 +101,9 @@ def split_slots(count: int, law: str, sampled: int | None = None) -> tuple[int, 
     return count - random, random
 
 
-def from_parents(parents: Sequence[int], law: str = "greedy", name: str = "parents", sampled: int | None = None) -> Shape:
+def from_parents(
+    parents: Sequence[int], law: str = "greedy", name: str = "parents", sampled: int | None = None
+) -> Shape:
     """A shape from a parent list.
 
     Args:
@@ -144,7 +148,9 @@ def balanced(width: int, depth: int, law: str = "greedy", sampled: int | None = 
     return from_parents(parents, law, f"{width}x{depth}", sampled)
 
 
-def choices(paths: Sequence[Sequence[int]], law: str = "greedy", name: str = "choices", sampled: int | None = None) -> Shape:
+def choices(
+    paths: Sequence[Sequence[int]], law: str = "greedy", name: str = "choices", sampled: int | None = None
+) -> Shape:
     """A shape from Medusa-style choices: each path lists the child ranks from the root to a node.
 
     Raises:
@@ -168,7 +174,9 @@ def choices(paths: Sequence[Sequence[int]], law: str = "greedy", name: str = "ch
     return from_parents(parents, law, name, sampled)
 
 
-def parse_shape(spec: str | Sequence[int] | Sequence[Sequence[int]] | Shape, law: str = "greedy", sampled: int | None = None) -> Shape:
+def parse_shape(
+    spec: str | Sequence[int] | Sequence[Sequence[int]] | Shape, law: str = "greedy", sampled: int | None = None
+) -> Shape:
     """The shape that a user names.
 
     Args:
@@ -192,7 +200,13 @@ def parse_shape(spec: str | Sequence[int] | Sequence[Sequence[int]] | Shape, law
             return from_parents(range(-1, int(match[1])), law, f"chain-{match[1]}", sampled)
         if spec == "eagle":
             return choices(EAGLE_CHOICES, law, "eagle", sampled)
-        raise ValueError(f"unknown tree {spec!r}: use e.g. '2x5', '3x3', 'chain-5', 'eagle', a parent list or a list of choices")
-    if all(isinstance(entry, int) for entry in spec):
-        return from_parents([int(entry) for entry in spec], law, sampled=sampled)  # type: ignore[call-overload]
-    return choices(spec, law, sampled=sampled)  # type: ignore[arg-type]
+        raise ValueError(
+            f"unknown tree {spec!r}: use e.g. '2x5', '3x3', 'chain-5', 'eagle', a parent list or a list of choices"
+        )
+    parents = [entry for entry in spec if isinstance(entry, int)]
+    if len(parents) == len(spec):
+        return from_parents(parents, law, sampled=sampled)
+    paths = [entry for entry in spec if not isinstance(entry, int)]
+    if len(paths) != len(spec):
+        raise ValueError("a tree is a list of parents or a list of paths, not both")
+    return choices(paths, law, sampled=sampled)

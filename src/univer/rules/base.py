@@ -75,9 +75,7 @@ class Coupling:
 class Rule(Protocol):
     """A lossless coupling between the drawn children of one node and one outcome.
 
-    Both methods answer for all nodes of a `Siblings` at once, on its device, and leave it unchanged. A rule may also have
-    `expected_acceptance(siblings) -> [n]`, the mean of `sum_u p(u)` over the draw of the children: the sibling order
-    `gain` asks for it.
+    Both methods answer for all nodes of a `Siblings` at once, on its device, and leave it unchanged.
 
     Attributes:
         draft_law: the draft law that the rule is made for.
@@ -95,6 +93,15 @@ class Rule(Protocol):
 
     def residual(self, siblings: Siblings) -> Tensor:
         """The law of the residual outcomes up to a factor, `[n, V]`."""
+        ...
+
+
+@runtime_checkable
+class ForesightRule(Rule, Protocol):
+    """A rule that knows what it will accept before the children are drawn; the sibling order `gain` asks for it."""
+
+    def expected_acceptance(self, siblings: Siblings) -> Tensor:
+        """Mean of `sum_u p(u)` over the draw of the sampled children, whose tokens it must not use, `[n]`."""
         ...
 
 

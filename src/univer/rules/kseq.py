@@ -14,14 +14,14 @@ BISECTIONS = {torch.float32: 26, torch.float64: 55}  # halvings of [1, K] down t
 class KSeq:
     """Test `K` independent draws in turn against the same scaled target.
 
-    `gamma` in [1, K] solves `1 - (1 - beta)^K = gamma beta` with `beta = sum_x min(T(x) / gamma, Q(x))`, `T` the augmented
-    target. Children are tested in the order drawn, each accepted with probability `min(1, T(u) / (gamma Q(u)))`; if all fail
-    the outcome follows
+    `gamma` in [1, K] solves `1 - (1 - beta)^K = gamma beta` with `beta = sum_x min(T(x) / gamma, Q(x))`, `T` the
+    augmented target. Children are tested in the order drawn, each accepted with probability `min(1, T(u) / (gamma
+    Q(u)))`; if all fail the outcome follows
 
         [T(x) - min(T(x) / gamma, Q(x)) (1 - (1 - beta)^K) / beta]+
 
-    normalised, `REJ` included. It may name a child's token, which is then emitted and not followed. Any `gamma` at or above the
-    root keeps the bracket non-negative, so the upper end of the bisection is exact.
+    normalised, `REJ` included. It may name a child's token, which is then emitted and not followed. Any `gamma` at or
+    above the root keeps the bracket non-negative, so the upper end of the bisection is exact.
 
     Exact at every scale for a number of children set before the first is drawn. Stepwise it is SpecTr (Sun et al.,
     arXiv 2310.15141, algorithm 2, theorem 2). Cost: about 30 passes over the vocabulary per node in float32.
@@ -37,7 +37,9 @@ class KSeq:
         """Probabilities of the children in the order drawn, of the residual and of `REJ`."""
         gamma, beta = self._threshold(siblings)
         token, scale = siblings.tokens, siblings.scale[:, None]
-        accept = ratio(scale * siblings.target.gather(1, token), gamma[:, None] * siblings.sampling_law().gather(1, token))
+        accept = ratio(
+            scale * siblings.target.gather(1, token), gamma[:, None] * siblings.sampling_law().gather(1, token)
+        )
         failed = torch.cumprod(1 - accept, -1)
         before = torch.cat([torch.ones_like(failed[:, :1]), failed[:, :-1]], 1)
         rest, refused = self._remainder(siblings, gamma, beta).sum(-1), 1 - siblings.scale

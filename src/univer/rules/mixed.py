@@ -13,9 +13,9 @@ class MixedRejection:
     """Recursive rejection over the sampled children, then the fixed ones take their share of what is left.
 
     `F` are the `k` fixed children, `S_1 = norm(Q off F)`, and `u_1..u_r` drawn from it without replacement. Recursive
-    rejection runs over `u_1..u_r`; if none is the outcome, it is drawn from `T_{r+1}`: a fixed child, a residual token or
-    `REJ`. The corners are known rules: `k = 0, r = 1` maximal coupling, `k = 0` RRSw, `r = 1` the closed form of Hu et al.,
-    `r = 0` membership.
+    rejection runs over `u_1..u_r`; if none is the outcome, it is drawn from `T_{r+1}`: a fixed child, a residual token
+    or `REJ`. The corners are known rules: `k = 0, r = 1` maximal coupling, `k = 0` RRSw, `r = 1` the closed form of Hu
+    et al., `r = 0` membership.
 
     Exact at every scale. Lifted, this is `univer-mixed`. Cost: `r` passes over the vocabulary per node.
     """

@@ -28,10 +28,11 @@ class OptimalTransport:
         maximise  sum_E sum_{x in E} f(E, x)
         subject to  sum_x f(E, x) <= D(E),   sum_E f(E, x) <= T(x),   f >= 0
 
-    and `p(x | E) = f(E, x) / D(E)`. What the flow leaves of the target, `T(x) - sum_E f(E, x)` and `REJ`, is the residual, the
-    same for every set. Any feasible flow is lossless, so the solver's tolerance cannot bias the law: the flow is scaled down
-    to feasibility before use. This is the optimal transport with membership cost (OTM) of SpecTr (Sun et al.,
-    arXiv 2310.15141, section 3). One programme of `|sets| m` variables per node: refused above 20 000 sets.
+    and `p(x | E) = f(E, x) / D(E)`. What the flow leaves of the target, `T(x) - sum_E f(E, x)` and `REJ`, is the
+    residual, the same for every set. Any feasible flow is lossless, so the solver's tolerance cannot bias the law: the
+    flow is scaled down to feasibility before use. This is the optimal transport with membership cost (OTM) of SpecTr
+    (Sun et al., arXiv 2310.15141, section 3). One programme of `|sets| m` variables per node: refused above 20 000
+    sets.
     """
 
     draft_law = "swor"
@@ -51,9 +52,10 @@ class OptimalTransport:
             left.append(1 - sum(children[-1]))
             total = plan.residual.sum() + plan.refused
             shares.append(plan.residual.sum() / total if total > 0 else 1.0)
-        options = {"dtype": siblings.target.dtype, "device": siblings.target.device}
-        spare, share = torch.tensor(left, **options).clamp_(min=0), torch.tensor(shares, **options)
-        return Coupling(torch.tensor(children, **options), spare * share, spare * (1 - share))
+        spare = torch.tensor(left, dtype=torch.float64).clamp_(min=0)
+        share = torch.tensor(shares, dtype=torch.float64)
+        kept_law = torch.tensor(children, dtype=torch.float64).to(siblings.target)
+        return Coupling(kept_law, (spare * share).to(kept_law), (spare * (1 - share)).to(kept_law))
 
     def residual(self, siblings: Siblings) -> Tensor:
         """`T(x) - sum_E f(E, x)`."""
@@ -68,7 +70,13 @@ class _Plan:
     """A solved programme: `p(x | E)` by set, the residual on tokens, `REJ` and the value."""
 
     def __init__(
-        self, target: Floats, refused: float, draft: Floats | None, fixed: tuple[int, ...], sampled: int, replacement: bool
+        self,
+        target: Floats,
+        refused: float,
+        draft: Floats | None,
+        fixed: tuple[int, ...],
+        sampled: int,
+        replacement: bool,
     ) -> None:
         sets = _child_sets(draft, fixed, sampled, replacement)
         supply = np.array(list(sets.values()))
@@ -79,20 +87,29 @@ class _Plan:
             (np.ones(2 * size), (np.concatenate([rows, len(supply) + tokens]), np.tile(np.arange(size), 2))),
             shape=(len(supply) + len(target), size),
         )
-        solution = linprog(-np.ones(size), A_ub=constraints.tocsr(), b_ub=np.concatenate([supply, target]), method="highs")
+        solution = linprog(
+            -np.ones(size), A_ub=constraints.tocsr(), b_ub=np.concatenate([supply, target]), method="highs"
+        )
         if solution.x is None:
             raise RuntimeError(f"the linear programme of the optimal rule was not solved: {solution.message}")
         flow = np.maximum(solution.x, 0.0)
         # The solver keeps its constraints to about 1e-9 only; a flow within them is lossless to the last bit.
-        flow *= _shrink(target, np.bincount(tokens, flow, len(target)))[tokens]
-        flow *= _shrink(supply, np.bincount(rows, flow, len(supply)))[rows]
+        flow *= _shrink(target, _totals(tokens, flow, len(target)))[tokens]
+        flow *= _shrink(supply, _totals(rows, flow, len(supply)))[rows]
         self.kept: dict[frozenset[int], dict[int, float]] = {drawn: {} for drawn in sets}
         drawn_sets = list(sets)
         for (row, token), amount in zip(members, flow, strict=True):
             self.kept[drawn_sets[row]][token] = float(amount / supply[row])
-        self.residual: Floats = np.maximum(target - np.bincount(tokens, flow, len(target)), 0.0)
+        self.residual: Floats = np.maximum(target - _totals(tokens, flow, len(target)), 0.0)
         self.refused = refused
         self.value = float(flow.sum())
+
+
+def _totals(places: NDArray[np.int64], amounts: Floats, count: int) -> Floats:
+    """Amounts summed by place `[count]`."""
+    totals = np.zeros(count)
+    np.add.at(totals, places, amounts)
+    return totals
 
 
 def _shrink(capacity: Floats, used: Floats) -> Floats:
@@ -100,7 +117,9 @@ def _shrink(capacity: Floats, used: Floats) -> Floats:
     return np.minimum(1.0, capacity / np.where(used > 0, used, 1.0), where=used > 0, out=np.ones_like(used))
 
 
-def _child_sets(draft: Floats | None, fixed: tuple[int, ...], sampled: int, replacement: bool) -> dict[frozenset[int], float]:
+def _child_sets(
+    draft: Floats | None, fixed: tuple[int, ...], sampled: int, replacement: bool
+) -> dict[frozenset[int], float]:
     """Every set of child tokens that the draft law can draw, with its probability."""
     if draft is None or sampled == 0:
         return {frozenset(fixed): 1.0}
@@ -108,8 +127,8 @@ def _child_sets(draft: Floats | None, fixed: tuple[int, ...], sampled: int, repl
     count = len(support) ** sampled if replacement else comb(len(support), sampled)
     if count > MOST_SETS:
         raise ValueError(
-            f"the methods 'optimal' and 'optimal-lifted' solve a linear programme over all sets of children; {count} sets are "
-            f"too many (at most {MOST_SETS}): use a smaller vocabulary or fewer sampled children"
+            "the methods 'optimal' and 'optimal-lifted' solve a linear programme over all sets of children; "
+            f"{count} sets are too many (at most {MOST_SETS}): use a smaller vocabulary or fewer sampled children"
         )
     sets: dict[frozenset[int], float] = {}
     for drawn in product(support, repeat=sampled) if replacement else permutations(support, sampled):
@@ -123,7 +142,9 @@ def _child_sets(draft: Floats | None, fixed: tuple[int, ...], sampled: int, repl
 
 
 @lru_cache(maxsize=200_000)
-def _solve(target: bytes, scale: float, draft: bytes | None, fixed: tuple[int, ...], sampled: int, replacement: bool) -> _Plan:
+def _solve(
+    target: bytes, scale: float, draft: bytes | None, fixed: tuple[int, ...], sampled: int, replacement: bool
+) -> _Plan:
     row = np.frombuffer(target)
     law = None if draft is None else np.frombuffer(draft) / np.frombuffer(draft).sum()
     return _Plan(scale * row / row.sum(), 1 - scale, law, fixed, sampled, replacement)

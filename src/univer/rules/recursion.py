@@ -31,9 +31,9 @@ class Recursion:
 def recursive_rejection(siblings: Siblings, replacement: bool) -> Recursion:
     """Run the recursion `T_{j+1} = norm([T_j - S_j]+)` over the sampled children.
 
-    `u_j` is the outcome with probability `min(1, T_j(u_j) / S_j(u_j))` if no earlier one was. `S_{j+1}` is `S_j` without
-    `u_j`, renormalised, or `S_j` itself with replacement. Where `[T_j - S_j]+` is zero everywhere, `T_j = S_j` and `u_j` is
-    kept with probability 1.
+    `u_j` is the outcome with probability `min(1, T_j(u_j) / S_j(u_j))` if no earlier one was. `S_{j+1}` is `S_j`
+    without `u_j`, renormalised, or `S_j` itself with replacement. Where `[T_j - S_j]+` is zero everywhere, `T_j = S_j`
+    and `u_j` is kept with probability 1.
 
     Args:
         siblings: the nodes, with at least one sampled child each.
@@ -65,8 +65,9 @@ def recursive_rejection(siblings: Siblings, replacement: bool) -> Recursion:
 def expected_acceptance(siblings: Siblings) -> Tensor:
     """Mean of `sum_u p(u)` over the draw of the children if each were drawn from `S` anew.
 
-    `1 - prod_j (1 - b_j) (1 - T_{r+1}(F))` with `b_j = sum_x min(T_j(x), S(x))`. Exact with replacement and for one sampled
-    child; without replacement it leaves the change of `S_j` out of account, since that depends on the tokens drawn.
+    `1 - prod_j (1 - b_j) (1 - T_{r+1}(F))` with `b_j = sum_x min(T_j(x), S(x))`. Exact with replacement and for one
+    sampled child; without replacement it leaves the change of `S_j` out of account, since that depends on the tokens
+    drawn.
     """
     target = siblings.target * siblings.scale[:, None]
     refused = 1 - siblings.scale
