@@ -1,0 +1,112 @@
+"""What a draft is: something that proposes a tree of tokens for a text, round after round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from univer.drafting.shapes import Shape
+from univer.tree import DraftTree
+
+
+@dataclass(frozen=True)
+class DraftRequest:
+    """What a draft is told about a request before its first round.
+
+    Attributes:
+        vocabulary: number of token ids of the target; no larger id may be proposed.
+        device: where the target's laws lie; the draft laws of a tree are to lie there too.
+        laws: turns the draft's logits `[n, V]` and the name of the step into the rows `Q_v` (float32, the very rows that
+            children are drawn from).
+        generator: source of all randomness, on the CPU.
+        max_length: largest number of tokens, prompt included, that the text can reach.
+    """
+
+    vocabulary: int
+    device: torch.device
+    laws: Callable[[Tensor, str], Tensor]
+    generator: torch.Generator
+    max_length: int
+
+
+class DraftSession(Protocol):
+    """A draft at work on one request; everything that changes between rounds lives here.
+
+    Attributes:
+        passes: number of forward passes of a draft model so far.
+    """
+
+    @property
+    def passes(self) -> int: ...
+
+    def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
+        """Draft a tree below the last committed token.
+
+        Args:
+            committed: all committed token ids, prompt included.
+            shape: slots to fill; a session may leave slots empty, down to a tree of the root alone.
+
+        Returns:
+            A tree drawn by the law `shape.law`.
+        """
+        ...
+
+    def settle(self, path: Sequence[int]) -> None:
+        """Learn which nodes of the last tree were kept.
+
+        Args:
+            path: node ids from the root's child down, possibly none.
+        """
+        ...
+
+
+@runtime_checkable
+class Draft(Protocol):
+    """A source of trees. It keeps no state of a request: that is its sessions' task.
+
+    Attributes:
+        name: how the draft is called in reports.
+        fixed_only: True if it proposes tokens without randomness, so that its trees have fixed children only.
+        models: the language models that it runs, if any.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fixed_only(self) -> bool: ...
+
+    @property
+    def models(self) -> Sequence[Any]: ...
+
+    def start(self, request: DraftRequest) -> DraftSession:
+        """Begin a request.
+
+        Raises:
+            ValueError: the draft cannot serve it.
+        """
+        ...
+
+
+def fit_vocabulary(logits: Tensor, size: int) -> Tensor:
+    """Cut rows of draft logits to the target's vocabulary, or extend them by tokens of probability zero.
+
+    Args:
+        logits: `[n, W]`.
+        size: number of token ids of the target.
+
+    Returns:
+        `[n, size]`; the law of such a row is the draft's law without foreign ids, renormalised.
+
+    Example:
+        >>> fit_vocabulary(torch.tensor([[1.0, 2.0]]), 3)
+        tensor([[1., 2., -inf]])
+    """
+    width = logits.shape[-1]
+    if width >= size:
+        return logits[..., :size]
+    return torch.nn.functional.pad(logits, (0, size - width), value=float("-inf"))

@@ -1,0 +1,97 @@
+"""Drafting with a second, smaller causal language model of the same tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from univer.drafting.base import DraftRequest, fit_vocabulary
+from univer.drafting.builder import TreeBuilder
+from univer.drafting.shapes import Shape
+from univer.engine.checks import check_model, context_limit
+from univer.engine.runner import TreeRunner
+from univer.tree import DraftTree
+
+# Read in place of a token for which the draft has no embedding. Any choice is lossless.
+UNKNOWN = 0
+
+
+class IndependentDraft:
+    """Draws trees from another language model, one pass per level.
+
+    Args:
+        model: a causal language model that shares the target's token ids. Its vocabulary may be padded to another size:
+            ids that the target lacks are never proposed, ids that it lacks itself have probability 0.
+        name: how the draft is called in reports.
+
+    Raises:
+        ValueError: the model cannot draft, e.g. because its cache cannot be rolled back.
+    """
+
+    fixed_only = False
+
+    def __init__(self, model: Any, name: str | None = None) -> None:
+        check_model(model, "draft")
+        self.model = model
+        self.name = name or str(getattr(model, "name_or_path", "") or type(model).__name__)
+
+    @property
+    def models(self) -> Sequence[Any]:
+        return (self.model,)
+
+    def start(self, request: DraftRequest) -> IndependentSession:
+        """Begin a request with an empty cache.
+
+        Raises:
+            ValueError: the text may outgrow the draft's context.
+        """
+        limit = context_limit(self.model)
+        if limit is not None and request.max_length > limit:
+            raise ValueError(
+                f"the draft {self.name} reads at most {limit} tokens, the text may grow to {request.max_length}: "
+                "ask for fewer new tokens or use another draft"
+            )
+        return IndependentSession(self, request)
+
+
+class IndependentSession:
+    """One request of an `IndependentDraft`: the draft's own cache and the place of every node in it."""
+
+    def __init__(self, draft: IndependentDraft, request: DraftRequest) -> None:
+        self.request = request
+        self.runner = TreeRunner(draft.model)
+        self.step = f"draft {draft.name}"
+        embeddings = draft.model.get_input_embeddings() if hasattr(draft.model, "get_input_embeddings") else None
+        self.known = getattr(embeddings, "num_embeddings", None)
+        self._place: dict[int, int] = {}
+
+    @property
+    def passes(self) -> int:
+        return self.runner.passes
+
+    def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
+        """Draft a tree; see `DraftSession.propose`."""
+        builder = TreeBuilder(committed[-1], shape.law, shape)
+        logits = self.runner.extend(self._readable(committed[self.runner.length :]))[None]
+        self._place = {0: -1}
+        level = builder.frontier()
+        while level:
+            rows = self.request.laws(fit_vocabulary(logits, self.request.vocabulary), self.step).to(self.request.device)
+            count = builder.uniforms_needed(level)
+            uniforms = torch.rand(count, generator=self.request.generator, dtype=torch.float64)
+            builder.expand_planned(level, rows, uniforms.to(rows.device))
+            level = builder.frontier()
+            if level:
+                parents = [self._place[builder.parents[node]] for node in level]
+                self._place |= {node: place for place, node in enumerate(level, start=self.runner.nodes)}
+                logits = self.runner.read_nodes(self._readable([builder.tokens[node] for node in level]), parents)
+        return builder.finish()
+
+    def settle(self, path: Sequence[int]) -> None:
+        """Keep the accepted nodes that were read; a leaf was not, the next round reads it."""
+        self.runner.keep([self._place[node] for node in path if node in self._place])
+
+    def _readable(self, tokens: Sequence[int]) -> list[int]:
+        return [token if self.known is None or token < self.known else UNKNOWN for token in tokens]

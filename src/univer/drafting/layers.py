@@ -1,0 +1,98 @@
+"""Self-drafting: the target's own first layers, or all of its layers but a few, without a copy of the weights."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+from torch import nn
+
+from univer.drafting.independent import IndependentDraft
+
+LAYER_LISTS = ("layers", "h", "blocks")
+
+
+def early_exit(target: Any, count: int) -> IndependentDraft:
+    """A draft of the target's first layers, followed by its final norm and output layer.
+
+    Args:
+        target: a causal language model of transformers; neither it nor its configuration is modified.
+        count: number of layers to use, from 1 to one less than the target has.
+
+    Returns:
+        A draft with a cache of its own that shares the target's weights.
+
+    Raises:
+        ValueError: the count is out of range, or the model's layers cannot be found or shared.
+    """
+    total = len(_layers(target)[2])
+    if not 1 <= count < total:
+        raise ValueError(f"an early exit of this model uses 1 to {total - 1} of its {total} layers, not {count}")
+    return IndependentDraft(_with_layers(target, range(count)), name=f"first={count}")
+
+
+def skip_layers(target: Any, skipped: Iterable[int]) -> IndependentDraft:
+    """A draft of all of the target's layers but some (Zhang et al., "Draft & Verify", arXiv 2309.08168).
+
+    Args:
+        target: a causal language model of transformers; neither it nor its configuration is modified.
+        skipped: numbers of the layers to leave out, counted from 0.
+
+    Returns:
+        A draft with a cache of its own that shares the target's weights.
+
+    Raises:
+        ValueError: a layer does not exist, all or none are skipped, or the model's layers cannot be shared.
+    """
+    total = len(_layers(target)[2])
+    numbers = sorted(set(skipped))
+    if not numbers or numbers[0] < 0 or numbers[-1] >= total or len(numbers) == total:
+        raise ValueError(f"skip some, not all, of the layers 0 to {total - 1} of this model, not {numbers}")
+    name = "skip=" + ",".join(map(str, numbers))
+    return IndependentDraft(_with_layers(target, [n for n in range(total) if n not in numbers]), name=name)
+
+
+def _layers(target: Any) -> tuple[Any, str, nn.ModuleList]:
+    """The base model, the name of its list of layers, and the list."""
+    base = getattr(target, getattr(target, "base_model_prefix", None) or "model", None)
+    for name in LAYER_LISTS:
+        layers = getattr(base, name, None)
+        if isinstance(layers, nn.ModuleList):
+            return base, name, layers
+    raise ValueError(
+        f"the layers of a {type(target).__name__} were not found: use an independent draft model or look-up"
+    )
+
+
+def _with_layers(target: Any, numbers: Iterable[int]) -> Any:
+    """A shallow copy of the model that runs only some of its layers; every parameter is shared."""
+    base, name, layers = _layers(target)
+    for module in (target, base):
+        # A forward bound to the original instance would run all of the original's layers.
+        if "forward" in vars(module) or hasattr(module, "_hf_hook"):
+            raise ValueError(
+                "the target's forward was wrapped (by accelerate's device map or by compilation), so its layers cannot be "
+                "shared: load it on one device, or use an independent draft model or look-up"
+            )
+    kept = list(numbers)
+    config = copy.deepcopy(target.config)
+    layer_types = getattr(config, "layer_types", None)
+    if layer_types is not None:
+        config.layer_types = [layer_types[number] for number in kept]
+    config.num_hidden_layers = len(kept)
+    short_base = _shallow_copy(base)
+    short_base.config = config
+    short_base._modules[name] = nn.ModuleList(layers[number] for number in kept)
+    view = _shallow_copy(target)
+    view.config = config
+    view._modules[next(key for key, module in target._modules.items() if module is base)] = short_base
+    return view
+
+
+def _shallow_copy(module: nn.Module) -> Any:
+    """A module with tables of its own but the same parameters, buffers and children."""
+    twin = copy.copy(module)
+    for table in ("_modules", "_parameters", "_buffers"):
+        setattr(twin, table, dict(getattr(module, table)))
+    return twin

@@ -1,0 +1,150 @@
+"""The public calls of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from univer.engine.loop import Generation, GenerationResult
+from univer.engine.options import Options, TreeSpec
+from univer.engine.warpers import Sampling
+from univer.methods import Method
+
+
+def generate(
+    target: Any,
+    draft: Any,
+    input_ids: Tensor,
+    *,
+    method: str | Method = "univer",
+    tree: TreeSpec = "2x5",
+    order: str | None = None,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    max_new_tokens: int | None = None,
+    max_length: int | None = None,
+    eos_token_id: int | Sequence[int] | None | Literal["config"] = "config",
+    attention_mask: Tensor | None = None,
+    seed: int | None = None,
+    generator: torch.Generator | None = None,
+    streamer: Any = None,
+    draft_temperature: float | None = None,
+    draft_sampling: Sampling | None = None,
+    tokenizer: Any = None,
+    draft_tokenizer: Any = None,
+    generation_config: Any = None,
+    **settings: Any,
+) -> GenerationResult:
+    """Generate text with a draft and a lossless verification method.
+
+    The text has the law of sampling from the target alone with the same settings. At temperature 0 it is the target's
+    greedy text, token for token in float32; in lower precision a pass over several tokens rounds differently from a pass
+    over one, so that near ties may fall differently. A seed does not give the text that plain sampling gives with it.
+
+    The sampling settings are those of the arguments: temperature, top-k, top-p and min-p of the target's
+    `generation_config` are not read. Every other setting of that configuration that would change the text (a
+    repetition penalty, say) is refused by name; pass its neutral value, such as `repetition_penalty=1.0`, to go without.
+
+    Args:
+        target: a causal language model of transformers with attention layers only.
+        draft: another causal language model with the same token ids (its size, device and dtype are free); a draft
+            object; `"lookup"` for prompt look-up; `"first=8"` for the target's first 8 layers; `"skip=16-18"` for the
+            target without these layers; None for plain decoding.
+        input_ids: the prompt `[1, L]`, int64. One prompt at a time.
+        method: a name of `univer.methods()` or a `Method`.
+        tree: `"2x5"`, `"3x3"`, `"chain-5"`, `"eagle"`, a parent list, a list of choices, or a `Shape`.
+        order: in which siblings are tested; the method's own by default.
+        temperature: 0 for greedy decoding.
+        top_k: keep the `top_k` most likely tokens; None keeps all.
+        top_p: keep the most likely tokens up to this mass; None keeps all.
+        min_p: keep tokens of at least this fraction of the largest probability; None keeps all.
+        max_new_tokens: exact limit of new tokens; without it and `max_length` that of the configuration, else 128.
+        max_length: exact limit of all tokens, prompt included.
+        eos_token_id: ids that end the text; by default those of `generation_config`, None for none.
+        attention_mask: `[1, L]`; padding on the left is stripped, other gaps are refused.
+        seed: makes the run reproducible, whatever torch's global state.
+        generator: a CPU generator in place of a seed.
+        streamer: a streamer of transformers; gets the prompt and then every committed token once, in order.
+        draft_temperature: temperature of the draft's laws; the target's by default. At temperature 0 it only ranks.
+        draft_sampling: all settings of the draft's laws, in place of `draft_temperature`.
+        tokenizer: the target's tokenizer; with both given they are compared, and different ones refused.
+        draft_tokenizer: the draft's tokenizer.
+        generation_config: in place of the target's.
+        settings: other generation settings by name, which must have no effect.
+
+    Returns:
+        The sequence, prompt included, and the figures of the run.
+
+    Raises:
+        ValueError: something is not supported or out of range; the message names it.
+        TypeError: an unknown setting or an unsuitable object.
+
+    References:
+        Weng, Hu, Yairi, "UniVer", arXiv 2605.04543.
+    """
+    options = Options(
+        method=method,
+        tree=tree,
+        order=order,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+        max_new_tokens=max_new_tokens,
+        max_length=max_length,
+        eos_token_id=eos_token_id,
+        attention_mask=attention_mask,
+        seed=seed,
+        generator=generator,
+        streamer=streamer,
+        draft_temperature=draft_temperature,
+        draft_sampling=draft_sampling,
+        tokenizer=tokenizer,
+        draft_tokenizer=draft_tokenizer,
+        generation_config=generation_config,
+    )
+    return Generation(target, draft, input_ids, options, settings).run()
+
+
+def generate_rounds(target: Any, draft: Any, input_ids: Tensor, **options: Any) -> Generation:
+    """Generate step by step: an iterator over what each target pass commits.
+
+    Args:
+        target: as for `generate`.
+        draft: as for `generate`.
+        input_ids: as for `generate`.
+        options: as for `generate`.
+
+    Returns:
+        An iterator of `Step` (new tokens, and which of them were drafted); its `result` and `stats` can be read at any
+        time.
+
+    Raises:
+        ValueError: as `generate`, before the first step.
+    """
+    names = {entry.name for entry in fields(Options)}
+    settings = {name: options.pop(name) for name in list(options) if name not in names}
+    return Generation(target, draft, input_ids, Options(**options), settings)
+
+
+def plain(target: Any, input_ids: Tensor, **options: Any) -> GenerationResult:
+    """Generate one token per target pass: the baseline, in the same engine with the same laws and figures.
+
+    Args:
+        target: as for `generate`.
+        input_ids: as for `generate`.
+        options: as for `generate`; those of the draft have no effect.
+
+    Returns:
+        As `generate`.
+
+    Raises:
+        ValueError: as `generate`.
+    """
+    return generate_rounds(target, None, input_ids, **options).run()

@@ -1,0 +1,94 @@
+"""What the engine refuses, by name and before the first token, because it would be silently wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from univer.engine.attention import attention_pattern
+from univer.engine.runner import cache_argument
+
+LENGTH_DEPENDENT_ROPE = ("dynamic", "longrope")
+
+
+def check_model(model: Any, role: str) -> None:
+    """Refuse a model whose state cannot follow a tree.
+
+    Args:
+        model: a language model.
+        role: what the model is in the request, `"target"` or `"draft"`, for the message.
+
+    Raises:
+        ValueError: the model is an encoder-decoder or multimodal one, keeps a recurrent state, has layers other than
+            full or sliding-window attention, rescales its rotary positions with the length of the text, or takes no
+            cache.
+    """
+    name = f"the {role} {type(model).__name__}"
+    config = getattr(model, "config", None)
+    if config is None:
+        raise ValueError(f"{name} has no configuration: pass a causal language model of transformers")
+    if getattr(config, "is_encoder_decoder", False):
+        raise ValueError(f"{name} is an encoder-decoder model; only decoder-only language models are supported")
+    if hasattr(config, "get_text_config") and config.get_text_config() is not config:
+        raise ValueError(f"{name} is a multimodal model; pass its language model alone")
+    if getattr(model, "_is_stateful", False):
+        raise ValueError(
+            f"{name} keeps a recurrent state, which cannot be rolled back to the accepted tokens; "
+            "use a model with attention only"
+        )
+    if cache_argument(model) is None:
+        raise ValueError(f"{name} takes no key/value cache (an argument `cache` or `past_key_values` of its forward)")
+    try:
+        attention_pattern(config)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    for rope_type in _rope_types(config):
+        if rope_type in LENGTH_DEPENDENT_ROPE:
+            raise ValueError(
+                f"{name} has rotary positions of type {rope_type!r}, which change with the length of the text, so that "
+                "cached keys no longer fit; use a model with another rope type"
+            )
+
+
+def _rope_types(config: Any) -> set[str]:
+    # Not by getattr: `rope_scaling` is a deprecated property on newer configurations.
+    parameters = vars(config).get("rope_parameters") or vars(config).get("rope_scaling") or {}
+    tables = [parameters, *(value for value in parameters.values() if isinstance(value, dict))]
+    return {str(table.get("rope_type", table.get("type", "default"))) for table in tables}
+
+
+def context_limit(model: Any) -> int | None:
+    """The largest number of tokens that a model was made for, or None if its configuration sets none."""
+    limit = getattr(model.config, "max_position_embeddings", None)
+    return int(limit) if limit else None
+
+
+def vocabulary_size(model: Any) -> int:
+    """Number of token ids of a model's output layer."""
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    weight = getattr(head, "weight", None)
+    return int(weight.shape[0] if weight is not None else model.config.vocab_size)
+
+
+def check_tokenizers(target: Any, draft: Any) -> None:
+    """Refuse a draft whose token ids mean something else.
+
+    Args:
+        target: tokenizer of the target.
+        draft: tokenizer of the draft.
+
+    Raises:
+        ValueError: an id stands for different tokens in the two.
+    """
+    of_target = {index: token for token, index in target.get_vocab().items()}
+    of_draft = {index: token for token, index in draft.get_vocab().items()}
+    differing = [index for index in sorted(of_target.keys() & of_draft.keys()) if of_target[index] != of_draft[index]]
+    if differing or not of_target.keys() & of_draft.keys():
+        first = (
+            f"; id {differing[0]} is {of_target[differing[0]]!r} in one and {of_draft[differing[0]]!r} in the other"
+            if (differing)
+            else ""
+        )
+        raise ValueError(
+            f"the tokenizers of target and draft differ in {len(differing)} ids{first}: the draft must be trained with the "
+            "target's tokenizer"
+        )

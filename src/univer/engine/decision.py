@@ -1,0 +1,65 @@
+"""From the target's logits at every node to the verdict of a round."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from univer.engine.stats import PhaseClock
+from univer.engine.warpers import Sampling, greedy_tokens
+from univer.methods import Method
+from univer.tree import DraftTree
+from univer.verdict import Verdict, verify
+
+
+class Decision(Protocol):
+    """Decides a round and charges its time to the phases `laws` and `verification`."""
+
+    def __call__(self, tree: DraftTree, logits: Tensor, clock: PhaseClock, step: str) -> Verdict: ...
+
+
+class GreedyDecision:
+    """Temperature 0: follow the child that is the target's largest logit, as long as there is one.
+
+    This is membership on point masses, on which every exact method gives the same verdict.
+    """
+
+    def __call__(self, tree: DraftTree, logits: Tensor, clock: PhaseClock, step: str) -> Verdict:
+        """Decide a round from logits `[N, V]`, one row per node."""
+        best = greedy_tokens(logits, step)
+        clock.charge("laws")
+        children, tokens = tree.children, tree.tokens.tolist()
+        path: list[int] = []
+        node = 0
+        while (child := next((child for child in children[node] if tokens[child] == best[node]), None)) is not None:
+            path.append(child)
+            node = child
+        clock.charge("verification")
+        return Verdict(path, [tokens[node] for node in path], best[node])
+
+
+class SampledDecision:
+    """Temperature above 0: a verification method on the laws after all settings of the request.
+
+    Args:
+        sampling: the request's settings.
+        method: the verification method.
+        order: sibling order, or None for the method's own.
+        generator: source of the uniforms.
+    """
+
+    def __init__(self, sampling: Sampling, method: Method, order: str | None, generator: torch.Generator) -> None:
+        self.sampling = sampling
+        self.method = method
+        self.order = order
+        self.generator = generator
+
+    def __call__(self, tree: DraftTree, logits: Tensor, clock: PhaseClock, step: str) -> Verdict:
+        """Decide a round from logits `[N, V]`, one row per node."""
+        laws = self.sampling.laws(logits, step)
+        clock.charge("laws")
+        verdict = verify(tree, laws, self.method, generator=self.generator, order=self.order)
+        clock.charge("verification")
+        return verdict

@@ -1,0 +1,57 @@
+"""One round: draft a tree, read it with the target in one pass, decide, keep the accepted path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from univer.drafting.base import DraftSession
+from univer.drafting.shapes import Shape
+from univer.engine.decision import Decision
+from univer.engine.runner import TreeRunner
+from univer.engine.stats import PhaseClock
+from univer.tree import DraftTree
+from univer.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Round:
+    """The parts that every round of a request shares.
+
+    Attributes:
+        target: the target and its cache.
+        draft: the draft at work, or None for plain decoding.
+        decide: turns logits into a verdict.
+        clock: takes the time of each phase.
+    """
+
+    target: TreeRunner
+    draft: DraftSession | None
+    decide: Decision
+    clock: PhaseClock
+
+    def play(self, committed: Sequence[int], shape: Shape, step: str) -> tuple[DraftTree, Verdict]:
+        """Play one round.
+
+        Args:
+            committed: all committed tokens; the target's cache holds all but the last, which is the root of the tree.
+            shape: slots to draft; a shape without children is a plain step, for which the draft is not asked.
+            step: name of the round for error messages.
+
+        Returns:
+            The drafted tree and the verdict on it; both caches hold the accepted path afterwards.
+        """
+        drafting = self.draft is not None and len(shape.parents) > 1
+        if self.draft is not None and drafting:
+            tree = self.draft.propose(committed, shape)
+        else:
+            tree = DraftTree([committed[-1]], [-1], ["root"], None, shape.law)
+        self.clock.charge("draft")
+        logits = self.target.read_nodes(tree.tokens.tolist(), tree.parents)
+        self.clock.charge("target")
+        verdict = self.decide(tree, logits, self.clock, step)
+        self.target.keep([0, *verdict.path])
+        if self.draft is not None and drafting:
+            self.draft.settle(verdict.path)
+        self.clock.charge("cache")
+        return tree, verdict

@@ -1,0 +1,99 @@
+"""Settings of a generation configuration that change the text and that the engine does not apply: refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# For each setting the values that change nothing. None and empty collections never do.
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "repetition_penalty": (1.0,),
+    "encoder_repetition_penalty": (1.0,),
+    "no_repeat_ngram_size": (0,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "bad_words_ids": (),
+    "sequence_bias": (),
+    "min_length": (0,),
+    "min_new_tokens": (0,),
+    "forced_bos_token_id": (),
+    "forced_eos_token_id": (),
+    "remove_invalid_values": (False,),
+    "exponential_decay_length_penalty": (),
+    "suppress_tokens": (),
+    "begin_suppress_tokens": (),
+    "guidance_scale": (1.0,),
+    "watermarking_config": (),
+    "token_healing": (False,),
+    "num_beams": (1,),
+    "num_beam_groups": (1,),
+    "num_return_sequences": (1,),
+    "diversity_penalty": (0.0,),
+    "penalty_alpha": (0.0,),
+    "dola_layers": (),
+    "constraints": (),
+    "force_words_ids": (),
+    "stop_strings": (),
+    "max_time": (),
+    "cache_implementation": ("dynamic", "dynamic_full", "hybrid"),
+}
+# These act on sampling only.
+NEUTRAL_WHEN_SAMPLING: dict[str, tuple[Any, ...]] = {
+    "top_h": (1.0,),
+    "typical_p": (1.0,),
+    "epsilon_cutoff": (0.0,),
+    "eta_cutoff": (0.0,),
+}
+# Arguments of transformers' `generate` that carry objects.
+OBJECTS = (
+    "logits_processor",
+    "stopping_criteria",
+    "prefix_allowed_tokens_fn",
+    "negative_prompt_ids",
+    "past_key_values",
+    "cache",
+    "inputs_embeds",
+)
+
+
+def check_settings(generation_config: Any, overrides: Mapping[str, Any], *, greedy: bool) -> None:
+    """Refuse every setting that the engine would otherwise ignore.
+
+    Args:
+        generation_config: the target's, or None.
+        overrides: settings that the caller passed by name; they replace those of the configuration.
+        greedy: whether the temperature is 0, where the settings of sampling have no effect.
+
+    Raises:
+        TypeError: an override is no setting of generation.
+        ValueError: a setting has an effect that is not supported.
+
+    Example:
+        >>> check_settings(None, {"repetition_penalty": 1.0}, greedy=True)
+        >>> check_settings(None, {"num_beams": 4}, greedy=True)
+        Traceback (most recent call last):
+            ...
+        ValueError: num_beams=4 is not supported; pass num_beams=1 to go without it
+    """
+    neutral = NEUTRAL | ({} if greedy else NEUTRAL_WHEN_SAMPLING)
+    known = NEUTRAL | NEUTRAL_WHEN_SAMPLING
+    unknown = sorted(overrides.keys() - known.keys() - set(OBJECTS) - {"do_sample"})
+    if unknown:
+        raise TypeError(f"generate() has no setting {unknown[0]!r}")
+    if overrides.get("do_sample") is not None and overrides["do_sample"] == greedy:
+        raise ValueError("do_sample is decided by the temperature: 0 is greedy decoding, anything above samples")
+    for name in OBJECTS:
+        if _has_effect(overrides.get(name), ()):
+            raise ValueError(f"{name} is not supported: the engine would have to ignore it")
+    for name, harmless in neutral.items():
+        from_config = name not in overrides
+        value = getattr(generation_config, name, None) if from_config else overrides[name]
+        if _has_effect(value, harmless):
+            source = " (set by the target's generation_config)" if from_config else ""
+            way_out = f"{name}={harmless[0]!r}" if harmless else f"{name}=None"
+            raise ValueError(f"{name}={value!r}{source} is not supported; pass {way_out} to go without it")
+
+
+def _has_effect(value: Any, harmless: tuple[Any, ...]) -> bool:
+    if value is None or (hasattr(value, "__len__") and not isinstance(value, str) and len(value) == 0):
+        return False
+    return value not in harmless
