@@ -20,9 +20,10 @@ class DraftRequest:
     Attributes:
         vocabulary: number of token ids of the target; no larger id may be proposed.
         device: where the target's laws lie; the draft laws of a tree are to lie there too.
-        laws: turns the draft's logits `[n, V]` and the name of the step into the rows `Q_v` (float32, the very rows that
-            children are drawn from).
+        laws: turns the draft's logits `[n, V]` and the name of the step into the rows `Q_v`: float32, the very rows
+            that children are drawn from.
         generator: source of all randomness, on the CPU.
+        branching: whether trees may have more than one node on a level.
         max_length: largest number of tokens, prompt included, that the text can reach.
     """
 
@@ -30,6 +31,7 @@ class DraftRequest:
     device: torch.device
     laws: Callable[[Tensor, str], Tensor]
     generator: torch.Generator
+    branching: bool
     max_length: int
 
 

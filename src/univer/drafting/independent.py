@@ -10,7 +10,7 @@ import torch
 from univer.drafting.base import DraftRequest, fit_vocabulary
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.shapes import Shape
-from univer.engine.checks import check_model, context_limit
+from univer.engine.checks import check_model, context_limit, readable_tokens
 from univer.engine.runner import TreeRunner
 from univer.tree import DraftTree
 
@@ -53,7 +53,13 @@ class IndependentDraft:
                 f"the draft {self.name} reads at most {limit} tokens, the text may grow to {request.max_length}: "
                 "ask for fewer new tokens or use another draft"
             )
-        return IndependentSession(self, request)
+        session = IndependentSession(self, request)
+        if request.branching and not session.runner.pattern.honours_masks:
+            raise ValueError(
+                f"the attention back end {session.runner.pattern.backend!r} of the draft {self.name} only knows causal "
+                "masks, so it cannot draft a branching tree: load it with attn_implementation='sdpa' or 'eager'"
+            )
+        return session
 
 
 class IndependentSession:
@@ -63,8 +69,7 @@ class IndependentSession:
         self.request = request
         self.runner = TreeRunner(draft.model)
         self.step = f"draft {draft.name}"
-        embeddings = draft.model.get_input_embeddings() if hasattr(draft.model, "get_input_embeddings") else None
-        self.known = getattr(embeddings, "num_embeddings", None)
+        self.known = readable_tokens(draft.model)
         self._place: dict[int, int] = {}
 
     @property
@@ -94,4 +99,4 @@ class IndependentSession:
         self.runner.keep([self._place[node] for node in path if node in self._place])
 
     def _readable(self, tokens: Sequence[int]) -> list[int]:
-        return [token if self.known is None or token < self.known else UNKNOWN for token in tokens]
+        return [token if token < self.known else UNKNOWN for token in tokens]

@@ -72,8 +72,8 @@ def _with_layers(target: Any, numbers: Iterable[int]) -> Any:
         # A forward bound to the original instance would run all of the original's layers.
         if "forward" in vars(module) or hasattr(module, "_hf_hook"):
             raise ValueError(
-                "the target's forward was wrapped (by accelerate's device map or by compilation), so its layers cannot be "
-                "shared: load it on one device, or use an independent draft model or look-up"
+                "the target's forward was wrapped (by accelerate's device map or by compilation), so its layers cannot "
+                "be shared: load it on one device, or use an independent draft model or look-up"
             )
     kept = list(numbers)
     config = copy.deepcopy(target.config)

@@ -18,8 +18,8 @@ OCCURRENCES = 32
 class LookupDraft:
     """Proposes the continuations of earlier occurrences of the last tokens (Saxena, "Prompt Lookup Decoding", 2023).
 
-    The longest n-gram at the end of the text that occurred before is looked up. The tokens that followed are the
-    children of the root, the more frequent and then the more recent first, and each is followed further in the same way.
+    The longest n-gram at the end of the text that occurred before is looked up. The tokens that followed it are the
+    children of the root, the more frequent and then the more recent first, and each is followed in the same way.
     Nothing is random, so all children are `fixed`. Without a match the tree is empty and the round a plain step.
 
     Args:

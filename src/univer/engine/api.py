@@ -29,7 +29,7 @@ def generate(
     min_p: float | None = None,
     max_new_tokens: int | None = None,
     max_length: int | None = None,
-    eos_token_id: int | Sequence[int] | None | Literal["config"] = "config",
+    eos_token_id: int | Sequence[int] | Literal["config"] | None = "config",
     attention_mask: Tensor | None = None,
     seed: int | None = None,
     generator: torch.Generator | None = None,
@@ -44,12 +44,12 @@ def generate(
     """Generate text with a draft and a lossless verification method.
 
     The text has the law of sampling from the target alone with the same settings. At temperature 0 it is the target's
-    greedy text, token for token in float32; in lower precision a pass over several tokens rounds differently from a pass
-    over one, so that near ties may fall differently. A seed does not give the text that plain sampling gives with it.
+    greedy text, token for token in float32; in lower precision a pass over several tokens rounds differently from one
+    over a single token, so that near ties may fall differently. A seed does not give the text of plain sampling.
 
     The sampling settings are those of the arguments: temperature, top-k, top-p and min-p of the target's
-    `generation_config` are not read. Every other setting of that configuration that would change the text (a
-    repetition penalty, say) is refused by name; pass its neutral value, such as `repetition_penalty=1.0`, to go without.
+    `generation_config` are not read. Every other setting of that configuration that would change the text, such as a
+    repetition penalty, is refused by name; pass its neutral value (`repetition_penalty=1.0`) to go without.
 
     Args:
         target: a causal language model of transformers with attention layers only.

@@ -62,11 +62,10 @@ def context_limit(model: Any) -> int | None:
     return int(limit) if limit else None
 
 
-def vocabulary_size(model: Any) -> int:
-    """Number of token ids of a model's output layer."""
-    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
-    weight = getattr(head, "weight", None)
-    return int(weight.shape[0] if weight is not None else model.config.vocab_size)
+def readable_tokens(model: Any) -> int:
+    """Number of token ids that a model can read: the size of its input embedding."""
+    embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    return int(getattr(embeddings, "num_embeddings", None) or model.config.vocab_size)
 
 
 def check_tokenizers(target: Any, draft: Any) -> None:
@@ -89,6 +88,6 @@ def check_tokenizers(target: Any, draft: Any) -> None:
             else ""
         )
         raise ValueError(
-            f"the tokenizers of target and draft differ in {len(differing)} ids{first}: the draft must be trained with the "
-            "target's tokenizer"
+            f"the tokenizers of target and draft differ in {len(differing)} ids{first}: "
+            "the draft must be trained with the target's tokenizer"
         )

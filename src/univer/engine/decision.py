@@ -30,10 +30,11 @@ class GreedyDecision:
         """Decide a round from logits `[N, V]`, one row per node."""
         best = greedy_tokens(logits, step)
         clock.charge("laws")
-        children, tokens = tree.children, tree.tokens.tolist()
+        tokens = tree.tokens.tolist()
+        child_by_token = {pair: node for node, pair in enumerate(zip(tree.parents, tokens, strict=True))}
         path: list[int] = []
         node = 0
-        while (child := next((child for child in children[node] if tokens[child] == best[node]), None)) is not None:
+        while (child := child_by_token.get((node, best[node]))) is not None:
             path.append(child)
             node = child
         clock.charge("verification")

@@ -14,8 +14,8 @@ def as_draft(draft: Any, target: Any) -> Draft | None:
     """The draft that a model, a text or an object stands for.
 
     Args:
-        draft: a causal language model; a draft; None for plain decoding; `"lookup"` for prompt look-up; `"first=8"` for the
-            target's first 8 layers; `"skip=16-18"` or `"skip=3,16,17"` for the target without the layers named.
+        draft: a causal language model; a draft; None for plain decoding; `"lookup"` for prompt look-up; `"first=8"` for
+            the target's first 8 layers; `"skip=16-18"` or `"skip=3,16,17"` for the target without the layers named.
         target: the target model, whose layers a self-draft runs.
 
     Returns:

@@ -12,15 +12,16 @@ from torch import Tensor, nn
 
 from univer.drafting.base import DraftRequest, DraftSession
 from univer.drafting.shapes import Shape, parse_shape
-from univer.engine.checks import check_model, check_tokenizers, context_limit, vocabulary_size
+from univer.engine.checks import check_model, check_tokenizers, context_limit, readable_tokens
 from univer.engine.decision import Decision, GreedyDecision, SampledDecision
 from univer.engine.drafts import as_draft
 from univer.engine.options import Options, prompt_tokens
+from univer.engine.probe import check_tree_attention
 from univer.engine.round import Round
 from univer.engine.runner import TreeRunner
 from univer.engine.settings import check_settings
 from univer.engine.stats import GenerationStats, PhaseClock, RoundStats
-from univer.engine.stopping import StopRule, eos_tokens, length_limit
+from univer.engine.stopping import StopReason, StopRule, eos_tokens, length_limit
 from univer.methods import resolve
 from univer.tree import DraftTree
 
@@ -78,8 +79,7 @@ class Generation(Iterator[Step]):
         check_settings(config, settings, greedy=sampling.greedy)
         if options.tokenizer is not None and options.draft_tokenizer is not None:
             check_tokenizers(options.tokenizer, options.draft_tokenizer)
-        self._vocabulary = vocabulary_size(target)
-        self.committed = prompt_tokens(input_ids, options.attention_mask, self._vocabulary)
+        self.committed = prompt_tokens(input_ids, options.attention_mask, readable_tokens(target))
         limit = length_limit(
             len(self.committed), options.max_new_tokens, options.max_length, config, context_limit(target)
         )
@@ -97,11 +97,14 @@ class Generation(Iterator[Step]):
         self.shape = parse_shape(options.tree if self._draft else [-1], law)
         self._clipped: dict[int, Shape] = {}
         self.target = TreeRunner(target)
-        if not self.target.pattern.honours_masks and any(count > 1 for count in map(len, self.shape.children)):
+        self._branching = len(self.shape.parents) > self.shape.depth + 1
+        if self._branching and not self.target.pattern.honours_masks:
             raise ValueError(
-                f"the target's attention back end {self.target.pattern.backend!r} only knows causal masks, so it cannot read "
-                "a branching tree: load the model with attn_implementation='sdpa' or 'eager', or use tree='chain-5'"
+                f"the target's attention back end {self.target.pattern.backend!r} only knows causal masks and cannot "
+                "read a branching tree: load it with attn_implementation='sdpa' or 'eager', or use tree='chain-5'"
             )
+        if self._branching:
+            check_tree_attention(target)
         self._generator = options.random_source()
         self._decide: Decision = (
             GreedyDecision() if sampling.greedy else SampledDecision(sampling, method, options.order, self._generator)
@@ -116,7 +119,7 @@ class Generation(Iterator[Step]):
         self._session: DraftSession | None = None
         self._round: Round | None = None
         self._ended = len(self.committed) >= limit
-        self._prompt_streamed = False
+        self._streamed = 0
         models = [target, *(self._draft.models if self._draft else ())]
         self._training = [m for model in models if isinstance(model, nn.Module) for m in model.modules() if m.training]
 
@@ -132,35 +135,51 @@ class Generation(Iterator[Step]):
         return GenerationResult(torch.tensor([self.committed], device=self._sequence_device), self.stats)
 
     def __next__(self) -> Step:
-        if self._options_streamer_pending():
-            self.options.streamer.put(torch.tensor([self.committed]))
+        if self._streamed == 0:
+            self._stream(self.committed)
         if self._ended:
             raise StopIteration
         self._clock.start()
-        with torch.inference_mode(), _evaluating(self._training):
-            step = self._prefill() if self._round is None else self._next_round(self._round)
+        try:
+            with torch.inference_mode(), _evaluating(self._training):
+                step = self._prefill() if self._round is None else self._next_round(self._round)
+        except BaseException:
+            # The caches hold a half-finished round: this text cannot be continued.
+            self._ended = True
+            raise
         self.committed += step.tokens
         self.stats.new_tokens += len(step.tokens)
         self.stats.target_passes = self.target.passes
         self.stats.draft_passes = self._session.passes if self._session else 0
-        if self.options.streamer is not None:
-            for token in step.tokens:
-                self.options.streamer.put(torch.tensor([token]))
-            if self._ended:
-                self.options.streamer.end()
+        self._stream(step.tokens)
         return step
+
+    def _stream(self, tokens: list[int]) -> None:
+        """Hand tokens to the streamer as transformers does: the prompt as a whole, then one token at a time."""
+        if (streamer := self.options.streamer) is not None:
+            for piece in [[tokens]] if self._streamed == 0 else [[token] for token in tokens]:
+                streamer.put(torch.tensor(piece))
+            if self._ended:
+                streamer.end()
+        self._streamed += len(tokens)
 
     def _prefill(self) -> Step:
         """Read the prompt; its last row gives the first token."""
         logits = self.target.extend(self.committed)[None]
-        root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.shape.law)
         self._clock.charge("prefill")
-        verdict = self._decide(root, logits, self._clock, "the target's prefill")
         if self._draft is not None:
             request = DraftRequest(
-                self._vocabulary, logits.device, self.options.draft_laws.laws, self._generator, self.stop.max_length
+                vocabulary=logits.shape[-1],
+                device=logits.device,
+                laws=self.options.draft_laws.laws,
+                generator=self._generator,
+                branching=self._branching,
+                max_length=self.stop.max_length,
             )
             self._session = self._draft.start(request)
+            self._clock.charge("draft")
+        root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.shape.law)
+        verdict = self._decide(root, logits, self._clock, "the target's prefill")
         self._round = Round(self.target, self._session, self._decide, self._clock)
         tokens, reason = self.stop.cut([verdict.next_token], len(self.committed))
         self._end(reason)
@@ -174,11 +193,10 @@ class Generation(Iterator[Step]):
         tree, verdict = parts.play(self.committed, shape, f"the target's round {len(self.stats.rounds) + 1}")
         block = [*verdict.tokens, verdict.next_token]
         tokens, reason = self.stop.cut(block, len(self.committed))
-        children = tree.children
         accepted = min(len(verdict.path), len(tokens))
         figures = RoundStats(
             drafted=len(tree) - 1,
-            tested=sum(len(children[node]) for node in [0, *verdict.path]),
+            tested=int(tree.topology.child_counts[[0, *verdict.path]].sum()),
             accepted=accepted,
             emitted=len(tokens),
             stopped_by=reason,
@@ -188,15 +206,10 @@ class Generation(Iterator[Step]):
         self._end(reason)
         return Step(tokens, [index < accepted for index in range(len(tokens))], figures)
 
-    def _end(self, reason: Any) -> None:
+    def _end(self, reason: StopReason | None) -> None:
         if reason is not None:
             self._ended = True
             self.stats.finish(reason)
-
-    def _options_streamer_pending(self) -> bool:
-        pending = self.options.streamer is not None and not self._prompt_streamed
-        self._prompt_streamed = True
-        return pending
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class Options:
     min_p: float | None = None
     max_new_tokens: int | None = None
     max_length: int | None = None
-    eos_token_id: int | Sequence[int] | None | Literal["config"] = "config"
+    eos_token_id: int | Sequence[int] | Literal["config"] | None = "config"
     attention_mask: Tensor | None = None
     seed: int | None = None
     generator: torch.Generator | None = None

@@ -17,8 +17,8 @@ from univer.engine.cache import check_lengths, keep_nodes, new_cache
 class TreeRunner:
     """Runs a causal language model over a growing text and over trees that hang below its end.
 
-    The cache holds the committed tokens read so far, followed by the candidate *nodes* of the present round. A node sees
-    the committed tokens, its ancestors and itself; its position is that of its depth.
+    The cache holds the committed tokens read so far, followed by the candidate *nodes* of the present round. A node
+    sees the committed tokens, its ancestors and itself; its position is that of its depth.
 
     Args:
         model: a causal language model of transformers, or one with the same `forward`.
@@ -96,7 +96,7 @@ class TreeRunner:
         if not self.pattern.honours_masks:
             if list(parents) != list(range(first - 1, total - 1)):
                 raise ValueError(f"attention back end {self.pattern.backend!r} only knows causal masks: draft a chain")
-        elif not (first == 0 and self.pattern.causal_without_mask(self.length, len(tokens)) and len(tokens) == 1):
+        elif total > 1 or not self.pattern.causal_without_mask(self.length, 1):
             keys = torch.cat([torch.arange(self.length, device=self.device), self.length + depths])
             visible = torch.ones(len(tokens), self.length + total, dtype=torch.bool, device=self.device)
             visible[:, self.length :] = torch.from_numpy(ancestors[first:]).to(self.device)

@@ -44,7 +44,7 @@ class StopRule:
         return kept, "length" if length + len(kept) >= self.max_length else None
 
 
-def eos_tokens(eos_token_id: int | Sequence[int] | None | Literal["config"], generation_config: Any) -> frozenset[int]:
+def eos_tokens(eos_token_id: int | Sequence[int] | Literal["config"] | None, generation_config: Any) -> frozenset[int]:
     """The end-of-sequence ids of a request.
 
     Args:

@@ -1,0 +1,64 @@
+"""Does a model honour a token tree? Architectures that the tests do not cover are asked before they are trusted."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+from torch import nn
+
+from univer.engine.runner import TreeRunner
+
+# Compared with plain passes by the tests, on every commit.
+TESTED = ("llama", "qwen2", "gpt2", "mistral", "gemma", "gemma2", "gemma3_text", "qwen3", "phi3", "gpt_neox")
+
+PREFIX = [3, 1, 4]
+TOKENS = [1, 5, 2, 6, 5]
+PARENTS = [-1, 0, 0, 1, 2]
+TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-3}
+TOLERANCE_ELSEWHERE = 0.06
+
+_sound: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+
+
+def check_tree_attention(model: Any) -> None:
+    """Refuse a model on which a tree does not give what plain passes over its paths give.
+
+    Some architectures take positions from the place in the cache (ALiBi), others ignore a mask of our own. Five nodes
+    tell; models known from the tests and models that are not of transformers are not asked.
+
+    Args:
+        model: a causal language model.
+
+    Raises:
+        ValueError: the logits at a node depend on more than its path.
+    """
+    ours_to_ask = type(model).__module__.partition(".")[0] in ("transformers", "transformers_modules")
+    if not ours_to_ask or getattr(model.config, "model_type", None) in TESTED or model in _sound:
+        return
+    refusal = (
+        f"the model {type(model).__name__} does not honour the positions and the mask of a token tree; "
+        "it cannot be a target"
+    )
+    try:
+        difference = _difference(model)
+    except (TypeError, AttributeError, RuntimeError, IndexError) as error:
+        raise ValueError(f"{refusal} ({error})") from error
+    if not difference <= TOLERANCE.get(getattr(model, "dtype", torch.float32), TOLERANCE_ELSEWHERE):
+        raise ValueError(f"{refusal} (its logits differ by {difference:.2g} of their range)")
+    _sound.add(model)
+
+
+def _difference(model: Any) -> float:
+    """Largest difference between the logits of a tree and those of plain passes, relative to the largest logit."""
+    runner = TreeRunner(model)
+    with torch.inference_mode():
+        runner.extend(PREFIX)
+        logits = runner.read_nodes(TOKENS, PARENTS).float()
+        paths: list[list[int]] = []
+        for token, parent in zip(TOKENS, PARENTS, strict=True):
+            paths.append([*(paths[parent] if parent >= 0 else PREFIX), token])
+        plain = [model(input_ids=torch.tensor([path], device=runner.device)).logits[0, -1].float() for path in paths]
+    expected = torch.stack(plain)
+    return float((logits - expected).abs().max() / expected.abs().max())
