@@ -1,0 +1,84 @@
+"""The best expected accepted length of any lossless rule, by linear programming."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from univer.audit.enumeration import Drafted
+from univer.audit.models import Floats, Ints, TableModel
+
+MOST_VARIABLES = 200_000
+# Twice what the solver promises for its constraints, times the lengths it sums over.
+TOLERANCE = 1e-7
+
+
+class BoundTooLarge(ValueError):
+    """The programme of a bound has more variables than asked for."""
+
+
+def accepted_length_bound(trees: list[Drafted], model: TableModel, depth: int, most: int = MOST_VARIABLES) -> float:
+    """What no lossless rule for this draft law can exceed.
+
+    A rule is a law `f(tree, y)` over the outputs `y` (the prefix of a kept node and one token) of every drafted tree. It is
+    lossless if what it puts out, continued by the target, follows the target. With `D(s)` the probability that the output
+    is longer than `s`,
+
+        maximise    sum f(tree, y) (|y| - 1)
+        subject to  sum_y f(tree, y) = chance of the tree
+                    sum_tree f(tree, s t) + D(s t) = P(t | s) D(s)        for every prefix s and token t,   D = 0 at full length
+
+    Only the set of prefixes in a tree matters to this programme, so trees that hold the same ones count as one.
+
+    Args:
+        trees: all drafted trees from the empty prefix.
+        model: the model.
+        depth: depth of the deepest node.
+        most: number of variables from which on the programme is not solved.
+
+    Raises:
+        BoundTooLarge: more variables than `most`.
+        RuntimeError: the solver failed.
+    """
+    chances, tree, output = _outputs(trees, model)
+    if len(tree) > most:
+        raise BoundTooLarge(f"{len(tree)} variables")
+    inner, strings = model.first(depth + 1), model.first(depth + 2)
+    size = len(tree) + inner
+    children = np.arange(1, strings)
+    longer = children[children < inner]
+    continued = -model.target[:inner].double().numpy().reshape(-1)
+    # Rows: one per tree, then one per string; columns: f, then D.
+    rows = np.concatenate([tree, len(chances) + output - 1, len(chances) + longer - 1, len(chances) + children - 1])
+    columns = np.concatenate(
+        [np.tile(np.arange(len(tree)), 2), len(tree) + longer, len(tree) + (children - 1) // model.vocabulary]
+    )
+    entries = np.concatenate([np.ones(2 * len(tree) + len(longer)), continued])
+    lengths = np.searchsorted([model.first(length) for length in range(depth + 2)], output, side="right") - 1
+    solution = linprog(
+        np.concatenate([1.0 - lengths, np.zeros(inner)]),
+        A_eq=coo_array((entries, (rows, columns)), shape=(len(chances) + strings - 1, size)).tocsr(),
+        b_eq=np.concatenate([chances, np.zeros(strings - 1)]),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if solution.fun is None:
+        raise RuntimeError(f"the linear programme of the bound was not solved: {solution.message}")
+    return -float(solution.fun)
+
+
+def _outputs(trees: list[Drafted], model: TableModel) -> tuple[Floats, Ints, Ints]:
+    """Chance of every distinct set of prefixes, and set and number of every output that it allows."""
+    widest = max(drafted.prefixes.shape[1] for drafted in trees)
+    padded = [
+        np.pad(drafted.prefixes, ((0, 0), (0, widest - drafted.prefixes.shape[1])), constant_values=-1)
+        for drafted in trees
+    ]
+    held = np.sort(np.concatenate(padded), axis=1)
+    held[:, 1:][held[:, 1:] == held[:, :-1]] = -1
+    sets, which = np.unique(np.sort(held, axis=1), axis=0, return_inverse=True)
+    chances = np.bincount(which.reshape(-1), np.concatenate([drafted.chances for drafted in trees]), len(sets))
+    tree, place = np.nonzero(sets >= 0)
+    outputs = sets[tree, place][:, None] * model.vocabulary + np.arange(1, model.vocabulary + 1)
+    return chances, np.repeat(tree, model.vocabulary), outputs.reshape(-1)

@@ -1,0 +1,98 @@
+"""The law of what one and two rounds put out, by exact enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from univer.audit.cases import Case
+from univer.audit.enumeration import Drafted, drafted_trees
+from univer.audit.models import Floats, Ints
+from univer.tree import Forest
+
+Outcome = Callable[[Forest, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What enumeration found about one rule on one case.
+
+    Attributes:
+        error: largest error of the probability of any whole output of two rounds.
+        accepted: expected accepted length of the first round.
+    """
+
+    error: float
+    accepted: float
+
+
+class Enumeration:
+    """A case with all trees of both rounds, shared by the rules that are measured on it.
+
+    Args:
+        case: the case.
+        dtype: of the laws.
+    """
+
+    def __init__(self, case: Case, dtype: torch.dtype = torch.float64) -> None:
+        self.case = case
+        self.model = case.model(dtype)
+
+    @cached_property
+    def first(self) -> list[Drafted]:
+        """Trees of the first round."""
+        return drafted_trees(self.case, self.model, np.zeros(1, dtype=np.int64))
+
+    @cached_property
+    def second(self) -> list[Drafted]:
+        """Trees of the second round, drawn anew from every prefix that the target can have put out in the first."""
+        lengths = range(1, self.case.depth + 2)
+        possible = np.concatenate([self.model.output_law(length) for length in lengths]) > 0
+        return drafted_trees(self.case, self.model, 1 + np.nonzero(possible)[0])
+
+    @cached_property
+    def target(self) -> Floats:
+        """The target's law over strings of the full length."""
+        return self.model.output_law(self.case.length)
+
+    @property
+    def trees(self) -> int:
+        """Number of drafted trees of the first round."""
+        return sum(len(drafted.chances) for drafted in self.first)
+
+    def measure(self, outcome: Outcome) -> Measured:
+        """Run two rounds of a rule and compare with the target.
+
+        Both laws are taken over strings as long as two full rounds; shorter outputs are continued by the target.
+
+        Args:
+            outcome: gives the outcome law `[M, V]` of a forest, as `univer.outcome_law` does.
+        """
+        start = np.zeros(self.model.first(self.case.length + 1))
+        start[0] = 1.0
+        once, accepted = self._put_out(outcome, self.first, start)
+        twice, _ = self._put_out(outcome, self.second, once)
+        # An output that the target cannot have is an error as it is, and needs no second round.
+        begun = np.zeros(len(once), dtype=bool)
+        for drafted in self.second:
+            begun[drafted.starts] = True
+        law = self.model.extended(twice + np.where(begun, 0.0, once), self.case.length)
+        return Measured(float(np.abs(law - self.target).max()), accepted)
+
+    def _put_out(self, outcome: Outcome, trees: list[Drafted], start: Floats) -> tuple[Floats, float]:
+        """Probability of each output as a prefix number, and the expected accepted length."""
+        mass, accepted = np.zeros(len(start)), 0.0
+        tokens = np.arange(1, self.model.vocabulary + 1)
+        for drafted in trees:
+            law = outcome(drafted.forest, drafted.target_laws(self.model)).double().numpy()
+            law = law.reshape(*drafted.prefixes.shape, -1)
+            weighted = law * (drafted.chances * start[drafted.starts])[:, None, None]
+            outputs: Ints = drafted.prefixes[:, :, None] * self.model.vocabulary + tokens
+            mass += np.bincount(outputs.reshape(-1), weighted.reshape(-1), len(mass))
+            accepted += float((weighted.sum((0, 2)) * drafted.depths).sum())
+        return mass, accepted
