@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,8 +14,8 @@ from univer.rules.base import Rule, Siblings
 from univer.topology import Group, Ints
 from univer.tree import DraftTree, Forest, index, rows_of
 
-# Entries of one block of law rows. On a CPU a block and its temporaries should stay in the cache.
-BLOCK_ENTRIES = {"cpu": 1 << 18}
+# Entries of one block of law rows: large enough to hide the cost of calls, small beside a copy of the laws.
+BLOCK_ENTRIES = {"cpu": 1 << 20}
 BLOCK_ENTRIES_ELSEWHERE = 1 << 25
 
 
@@ -90,6 +90,19 @@ def siblings_of(forest: Forest, target_laws: Tensor, group: Group, scale: Tensor
     draft = forest.sampling_law(group).to(target) if group.sampled else None
     tokens = forest.tokens[index(group.children, forest.device)].to(target.device)
     return Siblings(target, draft, scale, tokens, group.fixed, forest.law)
+
+
+def check_masses(masses: Sequence[Tensor]) -> None:
+    """Refuse a result that a broken law has reached; one look at the device for all nodes.
+
+    Args:
+        masses: probabilities that the rule gave, any shapes.
+
+    Raises:
+        ValueError: one is NaN.
+    """
+    if masses and bool(torch.stack([mass.sum() for mass in masses]).isnan().any()):
+        raise ValueError("a target or draft law contains a NaN: check the logits that it was made from")
 
 
 def next_token_laws(forest: Forest, target_laws: Tensor, rule: Rule, nodes: Ints, scale: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from univer.couplings.base import Allocation, blocks, siblings_of
+from univer.couplings.base import Allocation, blocks, check_masses, siblings_of
 from univer.couplings.order import sibling_order
 from univer.laws import ratio
 from univer.rules.base import Rule
@@ -45,6 +45,7 @@ class Lifted:
         # First place in the post-order of a node's subtree; the trees of a forest stand one after the other.
         start = torch.zeros_like(sizes)
         start[index(topology.roots, device)] = index(topology.roots, device)
+        masses: list[Tensor] = []
         for group in (group for level in topology.levels for group in level):
             for block in blocks(group, target_laws):
                 nodes, children = index(block.nodes, device), index(block.children, device)
@@ -54,12 +55,14 @@ class Lifted:
                 # 1 - sum p(w) as the sum of what remains: it cannot cancel.
                 rest = coupling.residual + coupling.refused
                 remaining = kept.flip(1).cumsum(1).flip(1) + rest[:, None]
+                masses.append(remaining)
                 scale[tested] = ratio(kept, remaining)
                 accept[tested] = scale[tested]
                 whole = (rest == 0) & (scale[nodes] == 1)
                 accept[nodes] = torch.where(whole, torch.ones_like(rest), ratio(coupling.residual, rest))
                 below = sizes[tested]
                 start[tested] = start[nodes][:, None] + below.cumsum(1) - below
+        check_masses(masses)
         accept[index(topology.roots, device)] = 1.0
         return Allocation(scale, accept, start + sizes - 1)
 

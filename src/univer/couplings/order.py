@@ -36,7 +36,9 @@ def check_gain(forest: Forest, rule: Rule) -> None:
         )
 
 
-def sibling_order(order: str, forest: Forest, target_laws: Tensor, rule: Rule, group: Group, coupling: Coupling) -> Tensor:
+def sibling_order(
+    order: str, forest: Forest, target_laws: Tensor, rule: Rule, group: Group, coupling: Coupling
+) -> Tensor:
     """Positions of the children (as drawn) in the order in which they are tested.
 
     Args:

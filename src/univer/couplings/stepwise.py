@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from univer.couplings.base import Allocation, blocks, siblings_of
+from univer.couplings.base import Allocation, blocks, check_masses, siblings_of
 from univer.laws import ratio
 from univer.rules.base import Coupling, Rule
 from univer.tree import DraftTree, Forest, index
@@ -34,11 +34,15 @@ class Stepwise:
         """
         scale = target_laws.new_ones(len(forest))
         accept = scale.clone()
+        masses: list[Tensor] = []
         for group in (group for level in forest.topology.levels for group in level):
             for block in blocks(group, target_laws):
                 ones = scale[index(block.nodes, scale.device)]
                 coupling = rule.couple(siblings_of(forest, target_laws, block, ones))
-                accept[index(block.children, scale.device)] = _follow(coupling)
+                remaining = _remaining(coupling)
+                masses.append(remaining)
+                accept[index(block.children, scale.device)] = ratio(coupling.children, remaining)
+        check_masses(masses)
         return Allocation(scale, accept)
 
     def end_law(self, forest: Forest, allocation: Allocation) -> Tensor:
@@ -78,7 +82,10 @@ class Stepwise:
         node = 0
         while children[node]:
             (group,) = tree.topology.groups(np.array([node]))
-            accept = _follow(rule.couple(siblings_of(tree, target_laws, group, one)))[0].tolist()
+            coupling = rule.couple(siblings_of(tree, target_laws, group, one))
+            remaining = _remaining(coupling)
+            check_masses([remaining])
+            accept = ratio(coupling.children, remaining)[0].tolist()
             passed = [child for child, chance in zip(children[node], accept, strict=True) if uniforms[child] < chance]
             if not passed:
                 break
@@ -86,9 +93,9 @@ class Stepwise:
         return node, one
 
 
-def _follow(coupling: Coupling) -> Tensor:
-    """Probability that each child is followed once those drawn before it have failed, `[n, m]`."""
-    kept = coupling.children
-    # 1 - sum p(w) as the sum of what remains: it cannot cancel.
-    remaining = kept.flip(1).cumsum(1).flip(1) + (coupling.residual + coupling.refused)[:, None]
-    return ratio(kept, remaining)
+def _remaining(coupling: Coupling) -> Tensor:
+    """What is left of the mass when the children drawn before each one have failed, itself included, `[n, m]`.
+
+    `1 - sum p(w)` as the sum of what remains: it cannot cancel.
+    """
+    return coupling.children.flip(1).cumsum(1).flip(1) + (coupling.residual + coupling.refused)[:, None]

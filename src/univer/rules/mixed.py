@@ -40,7 +40,7 @@ class MixedRejection:
 
     def expected_acceptance(self, siblings: Siblings) -> Tensor:
         """Exact for at most one sampled child; see `recursion.expected_acceptance` for more."""
-        return expected_acceptance(siblings)
+        return expected_acceptance(siblings, replacement=False)
 
 
 def _run(siblings: Siblings) -> Recursion:

@@ -63,7 +63,7 @@ class OptimalTransport:
 
     def expected_acceptance(self, siblings: Siblings) -> Tensor:
         """The value of the programme."""
-        return torch.tensor([plan.value for plan in _plans(siblings)]).to(siblings.target)
+        return torch.tensor([plan.value for plan in _plans(siblings)], dtype=torch.float64).to(siblings.target)
 
 
 class _Plan:

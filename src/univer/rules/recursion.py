@@ -62,21 +62,37 @@ def recursive_rejection(siblings: Siblings, replacement: bool) -> Recursion:
     return Recursion(torch.stack(kept, 1), left, target, refused)
 
 
-def expected_acceptance(siblings: Siblings) -> Tensor:
-    """Mean of `sum_u p(u)` over the draw of the children if each were drawn from `S` anew.
+def expected_acceptance(siblings: Siblings, replacement: bool) -> Tensor:
+    """Mean of `sum_u p(u)` over the draw of the children.
 
-    `1 - prod_j (1 - b_j) (1 - T_{r+1}(F))` with `b_j = sum_x min(T_j(x), S(x))`. Exact with replacement and for one
-    sampled child; without replacement it leaves the change of `S_j` out of account, since that depends on the tokens
-    drawn.
+    `1 - prod_j (1 - b_j) (1 - T_{r+1}(F))` with `b_j = sum_x min(T_j(x), S_j(x))`. Exact with replacement and for one
+    sampled child. Without replacement `S_{j+1}` depends on the token drawn; its mean over the refused tokens stands in
+    for it,
+
+        S_{j+1}(x) = S_j(x) (C - f(x)),   f(u) = [S_j - T_j]+(u) / (1 - b_j) / (1 - S_j(u)),   C = sum_u f(u)
+
+    which is an approximation from the third term of the product on.
+
+    Args:
+        siblings: the nodes; tokens of sampled children are not used.
+        replacement: whether the children are drawn independently.
+
+    Returns:
+        `[n]`, in [0, 1].
     """
     target = siblings.target * siblings.scale[:, None]
     refused = 1 - siblings.scale
     left = torch.ones_like(refused)
-    for _ in range(siblings.sampled):
-        draft = siblings.sampling_law()
-        left = left * (1 - torch.minimum(target, draft).sum(-1)).clamp_(min=0)
+    draft = siblings.sampling_law() if siblings.sampled else target
+    for slot in range(siblings.sampled):
+        failed = (draft - target).clamp_(min=0)
+        missed = failed.sum(-1)
+        left = left * missed
         target.sub_(draft).clamp_(min=0)
         total = positive(target.sum(-1) + refused)
         target.div_(total[:, None])
         refused = refused / total
+        if not replacement and slot + 1 < siblings.sampled:
+            failed.div_(positive(missed)[:, None]).div_(positive(1 - draft))
+            draft = normalise((failed.sum(-1, keepdim=True) - failed).clamp_(min=0).mul_(draft))
     return 1 - left * (1 - target.gather(1, siblings.fixed_tokens).sum(-1))

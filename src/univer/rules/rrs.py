@@ -37,4 +37,4 @@ class RecursiveRejection:
 
     def expected_acceptance(self, siblings: Siblings) -> Tensor:
         """`1 - prod_j (1 - sum_x min(T_j(x), Q(x)))`, exact."""
-        return expected_acceptance(siblings)
+        return expected_acceptance(siblings, replacement=True)

@@ -37,4 +37,4 @@ class RecursiveRejectionWithoutReplacement:
 
     def expected_acceptance(self, siblings: Siblings) -> Tensor:
         """Exact for one child; see `recursion.expected_acceptance` for more."""
-        return expected_acceptance(siblings)
+        return expected_acceptance(siblings, replacement=False)

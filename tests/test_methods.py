@@ -1,0 +1,104 @@
+import pytest
+
+from random_trees import METHODS, random_tree, tree_for
+from univer import Method, methods, outcome_law, register
+from univer.couplings import Stepwise
+from univer.methods import resolve
+from univer.rules import Membership
+
+NAMES = [
+    "token",
+    "block",
+    "rrs",
+    "rrs-lifted",
+    "rrsw",
+    "traversal",
+    "spectr",
+    "spectr-lifted",
+    "greedy",
+    "univer",
+    "membership",
+    "mixed",
+    "univer-mixed",
+    "optimal",
+    "optimal-lifted",
+]
+
+
+def test_every_cell_of_the_table_is_a_method() -> None:
+    assert list(METHODS) == NAMES
+    assert all(method.exact and method.paper for method in methods().values())
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"unknown method 'unver'; known are token, block"):
+        resolve("unver")
+    with pytest.raises(TypeError, match=r"a name or a univer\.Method"):
+        resolve(3)  # type: ignore[arg-type]
+
+
+def test_a_registered_method_is_known_and_shown_as_lossy() -> None:
+    mine = Method("mine", Membership(), Stepwise(), "of my own", exact=False)
+    try:
+        assert register(mine) is methods()["mine"] is resolve("mine") is resolve(mine)
+        assert not methods()["mine"].exact
+        with pytest.raises(ValueError, match="exists already"):
+            register(mine)
+    finally:
+        from univer.methods import _registry
+
+        del _registry["mine"]
+    with pytest.raises(TypeError, match=r"takes a univer.Method"):
+        register(Membership())  # type: ignore[arg-type]
+
+
+MISFITS = [
+    ("univer", "swor", "2x2", "law 'greedy'"),
+    ("greedy", "iid", "2x2", "law 'greedy'"),
+    ("rrsw", "greedy", "2x2", "law 'swor'"),
+    ("traversal", "iid", "2x2", "law 'swor'"),
+    ("rrs", "swor", "2x2", "law 'iid'"),
+    ("spectr", "greedy", "2x2", "law 'iid'"),
+    ("token", "swor", "2x2", "law 'chain'"),
+    ("block", "fixed", "chain-2", "law 'chain'"),
+    ("mixed", "iid", "2x2", "law 'mixed'"),
+    ("univer-mixed", "iid", "2x2", "law 'mixed'"),
+]
+
+
+@pytest.mark.parametrize(("method", "law", "spec", "message"), MISFITS)
+def test_a_misfit_is_refused_with_the_law_needed(method: str, law: str, spec: str, message: str) -> None:
+    tree, target = random_tree(law, spec, 6, seed=0)
+    with pytest.raises(ValueError, match=f"'{method}' needs a tree drawn by the {message}"):
+        outcome_law(tree, target, method)
+
+
+FITS = [
+    *(("membership", law) for law in ("iid", "swor", "fixed", "greedy", "mixed")),
+    *((method, law) for method in ("mixed", "univer-mixed") for law in ("swor", "fixed", "greedy", "mixed")),
+    *((method, "fixed") for method in ("greedy", "univer")),
+    *(("optimal-lifted", law) for law in ("iid", "swor", "fixed", "greedy", "mixed")),
+]
+
+
+@pytest.mark.parametrize(("method", "law"), FITS)
+def test_a_tree_of_another_law_that_fits_is_taken(method: str, law: str) -> None:
+    tree, target = random_tree(law, "2x2", 5, seed=1)
+    assert outcome_law(tree, target, method).sum().item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("method", ["token", "block", "rrs", "rrsw", "spectr", "univer", "mixed"])
+@pytest.mark.parametrize("law", ["iid", "swor", "greedy", "chain"])
+def test_one_sampled_child_per_node_is_a_chain_under_every_law(method: str, law: str) -> None:
+    tree, target = random_tree(law, "chain-3", 8, seed=2)
+    assert outcome_law(tree, target, method).sum().item() == pytest.approx(1)
+
+
+def test_orders_are_checked() -> None:
+    tree, target = tree_for("univer", 0)
+    with pytest.raises(ValueError, match="unknown sibling order 'best'; known are drawn"):
+        outcome_law(tree, target, "univer", order="best")
+    tree.planned = False
+    with pytest.raises(ValueError, match="'gain' needs a tree whose slots are those planned"):
+        outcome_law(tree, target, "univer", order="gain")
+    outcome_law(tree, target, "greedy", order="gain")  # a stepwise coupling ignores the order
