@@ -1,0 +1,147 @@
+"""`univer generate` as a person runs it: a real process, a pipe or a terminal, a real (small) model."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from univer.cli import main
+
+COMMAND = [sys.executable, "-m", "univer.cli", "generate"]
+
+
+def _small(directory: Path, *more: str) -> list[str]:
+    return ["--target", str(directory), "--dtype", "float32", "--device", "cpu", "--seed", "1", "--tree", "2x2", *more]
+
+
+def test_text_then_figures_without_colours_in_a_pipe(tiny_directory: Path) -> None:
+    arguments = [*COMMAND, "abc abc", *_small(tiny_directory, "--max-new-tokens", "12")]
+    finished = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert "\x1b[" not in finished.stdout
+    assert finished.stderr == ""
+    for name in ("setting", "tau", "tokens per pass", "speed", "time", "plain decoding", "ratio to plain"):
+        assert f"\n{name} " in finished.stdout
+
+
+def test_one_object_with_everything(tiny_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "abc abc", *_small(tiny_directory, "--max-new-tokens", "12", "--json", "--raw")]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["prompt"] == "abc abc"
+    assert report["stats"]["prompt_tokens"] == 7
+    assert report["stats"]["new_tokens"] == len(report["tokens"]) == len(report["from_draft"])
+    assert report["baseline"]["new_tokens"] == len(report["tokens"])
+    assert report["ratio_to_plain"] > 0
+    assert report["seed"] == 1
+
+
+def test_a_seed_repeats_a_text_and_a_drawn_one_is_reported(
+    tiny_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def report(*seed: str) -> dict[str, object]:
+        arguments = [word for word in _small(tiny_directory, "--json", "--no-baseline") if word not in ("--seed", "1")]
+        assert main(["generate", "abc abc", "--max-new-tokens", "16", *arguments, *seed]) == 0
+        found: dict[str, object] = json.loads(capsys.readouterr().out)
+        return found
+
+    drawn = report()
+    assert report("--seed", str(drawn["seed"]))["tokens"] == drawn["tokens"]
+
+
+@pytest.mark.parametrize("draft", ["lookup", "first=2", "skip=1", "tiny"])
+@pytest.mark.parametrize(("method", "temperature"), [("univer", "1"), ("univer", "0")])
+def test_every_kind_of_draft(
+    draft: str, method: str, temperature: str, tiny_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draft = str(tiny_directory) if draft == "tiny" else draft
+    options = ["--draft", draft, "--method", method, "--temperature", temperature, "--json", "--max-new-tokens", "12"]
+    assert main(["generate", "abc abc", *_small(tiny_directory), *options]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["stats"]["new_tokens"] == len(report["tokens"]) > 0
+    if temperature == "0" and draft == str(tiny_directory):
+        # The target as its own draft: its first guess is always right.
+        whole = [entry for entry in report["stats"]["rounds"] if not entry["cut"]]
+        assert all(entry["accepted"] == 2 for entry in whole)
+
+
+def test_a_chain_method_gets_a_chain_by_default(tiny_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [word for word in _small(tiny_directory, "--json") if word not in ("--tree", "2x2")]
+    options = ["--draft", "first=2", "--method", "block", "--no-baseline", "--max-new-tokens", "8"]
+    assert main(["generate", "abc", *arguments, *options]) == 0
+    assert json.loads(capsys.readouterr().out)["stats"]["tree"] == "chain-5"
+
+
+def test_a_tree_as_a_list(tiny_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--draft", "first=2", "--no-baseline", "--max-new-tokens", "8", "--json", "--tree", "[-1, 0, 0, 1]"]
+    assert main(["generate", "abc", *_small(tiny_directory), *options]) == 0
+    drafted = [entry["drafted"] for entry in json.loads(capsys.readouterr().out)["stats"]["rounds"]]
+    assert max(drafted) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--draft", "skip=9"], "layers 0 to 2"),
+        (["--draft", "look-up"], "other drafts are lookup, first=8, skip=16-18"),
+        (["--max-new-tokens", "100000"], "max_position_embeddings"),
+        (["--order", "gain", "--method", "block", "--tree", "2x2", "--draft", "first=2"], "chain"),
+    ],
+)
+def test_what_the_engine_refuses_is_one_line(
+    options: list[str], expected: str, tiny_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", "abc", *_small(tiny_directory), *options]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.count("\n") == 1
+    assert expected in output.err
+
+
+def test_ctrl_c_prints_what_there_is_and_ends_with_130(endless_directory: Path) -> None:
+    options = _small(endless_directory, "--max-new-tokens", "480", "--no-baseline", "--draft", "first=1", "--raw")
+    process = subprocess.Popen([*COMMAND, "abc", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    first = process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    text = (first + output).decode(errors="replace")
+    assert process.returncode == 130
+    assert errors == b""
+    assert "ended by         interrupted" in text
+    assert "\ntau " in text
+
+
+def test_a_terminal_shows_colours(endless_directory: Path) -> None:
+    ours, theirs = pty.openpty()
+    options = _small(endless_directory, "--max-new-tokens", "24", "--no-baseline", "--draft", str(endless_directory))
+    environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "CI")}
+    process = subprocess.Popen(
+        [*COMMAND, "abc", *options], stdout=theirs, env={**environment, "TERM": "xterm-256color"}
+    )
+    os.close(theirs)
+    output = b""
+    try:
+        while block := os.read(ours, 4096):
+            output += block
+    except OSError:  # how a terminal says that nobody writes to it any more
+        pass
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    assert b"\x1b[32m" in output
+    assert b"\x1b[35m" in output
+    assert b"accepted draft tokens" in output
+
+
+@pytest.mark.slow
+def test_the_default_model_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--temperature", "0", "--dtype", "float32", "--json", "--max-new-tokens", "16", "--tree", "2x2"]
+    assert main(["generate", "What is the capital of France?", *options]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert "Paris" in report["text"]
+    assert report["stats"]["draft"] == "skip=16,17,18"
+    assert report["stats"]["tau"] > 1
+    assert report["ratio_to_plain"] > 0

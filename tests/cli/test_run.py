@@ -1,0 +1,96 @@
+"""One request: the same text as the engine's, figures of it, plain decoding of as many tokens beside it."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import univer
+from tiny_models import byte_tokenizer, tiny_llama
+from univer.cli.run import run
+from univer.drafting.base import DraftRequest
+from univer.drafting.lookup import LookupDraft, LookupSession
+
+OPTIONS: dict[str, Any] = {
+    "method": "univer",
+    "tree": "2x2",
+    "order": None,
+    "temperature": 1.0,
+    "top_k": 20,
+    "top_p": None,
+    "min_p": None,
+    "max_new_tokens": 24,
+}
+
+
+@pytest.fixture(scope="module")
+def prompt() -> Tensor:
+    return torch.tensor([byte_tokenizer()("once upon a time, once upon a").input_ids])
+
+
+class _Interrupted:
+    """Look-up that the user interrupts in a given round."""
+
+    name = "interrupted"
+    fixed_only = True
+    models = ()
+
+    def __init__(self, interrupted_round: int) -> None:
+        self.left = interrupted_round
+
+    def start(self, request: DraftRequest) -> LookupSession:
+        session = LookupSession(LookupDraft(), request)
+        propose = session.propose
+
+        def counted(*arguments: Any) -> Any:
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+            return propose(*arguments)
+
+        session.propose = counted  # type: ignore[method-assign]
+        return session
+
+
+def test_the_text_is_the_engine_s_and_the_baseline_as_long(prompt: Tensor, capsys: pytest.CaptureFixture[str]) -> None:
+    model, tokenizer = tiny_llama(0), byte_tokenizer()
+    outcome = run(model, "lookup", tokenizer, prompt, show_text=True, baseline=True, seed=5, **OPTIONS)
+    result = univer.generate(model, "lookup", prompt, seed=5, **OPTIONS)
+    new = result.sequences[0, prompt.shape[1] :].tolist()
+    assert outcome.tokens == new
+    assert sum(outcome.from_draft) == outcome.stats.accepted == result.stats.accepted
+    assert outcome.text == tokenizer.decode(new, skip_special_tokens=True)
+    assert capsys.readouterr().out == outcome.text + "\n"
+    assert outcome.baseline is not None
+    assert outcome.baseline.new_tokens == len(new)
+    assert outcome.baseline.target_passes == len(new)
+    assert outcome.baseline.method == "plain"
+    assert not outcome.interrupted
+
+
+def test_without_a_baseline_there_is_no_ratio(prompt: Tensor, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = run(tiny_llama(0), "lookup", byte_tokenizer(), prompt, show_text=False, baseline=False, seed=5, **OPTIONS)
+    assert outcome.baseline is None
+    assert outcome.to_dict()["ratio_to_plain"] is None
+    assert capsys.readouterr().out == ""
+
+
+def test_nothing_asked_for_is_nothing_done(prompt: Tensor) -> None:
+    options = OPTIONS | {"max_new_tokens": 0}
+    outcome = run(tiny_llama(0), "lookup", byte_tokenizer(), prompt, show_text=False, baseline=True, seed=5, **options)
+    assert (outcome.text, outcome.tokens, outcome.baseline) == ("", [], None)
+
+
+def test_an_interrupted_run_keeps_what_there_is(prompt: Tensor, capsys: pytest.CaptureFixture[str]) -> None:
+    model, tokenizer = tiny_llama(0), byte_tokenizer()
+    draft = _Interrupted(interrupted_round=6)
+    outcome = run(model, draft, tokenizer, prompt, show_text=True, baseline=False, seed=5, **OPTIONS)
+    assert outcome.interrupted
+    assert len(outcome.stats.rounds) == 5
+    assert outcome.stats.new_tokens == len(outcome.tokens) >= 6
+    whole = run(model, "lookup", tokenizer, prompt, show_text=False, baseline=False, seed=5, **OPTIONS)
+    assert whole.tokens[: len(outcome.tokens)] == outcome.tokens
+    capsys.readouterr()
+    outcome.print_figures()
+    assert "interrupted" in capsys.readouterr().out
