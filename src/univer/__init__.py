@@ -6,7 +6,7 @@ from typing import Any
 
 from univer.methods import Method, methods, register
 from univer.tree import DraftTree, Forest
-from univer.verdict import Verdict, decide, outcome_law, verify
+from univer.verdict import Verdict, decide, end_law, outcome_law, verify
 
 __version__ = "0.1.0"
 
@@ -16,6 +16,7 @@ __all__ = [
     "Method",
     "Verdict",
     "decide",
+    "end_law",
     "generate",
     "methods",
     "outcome_law",

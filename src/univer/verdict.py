@@ -58,6 +58,35 @@ def outcome_law(tree: Forest, target_laws: Tensor, method: str | Method, order: 
     return laws.mul_(chosen.coupling.end_law(tree, allocation)[:, None])
 
 
+def end_law(tree: Forest, target_laws: Tensor, method: str | Method, order: str | None = None) -> Tensor:
+    """The exact law of the node at which the kept path ends, given the drafted tree: `outcome_law` summed over tokens.
+
+    Its mean of the depths is the expected accepted length, without the noise of counting.
+
+    Args:
+        tree: the drafted tree, or a forest.
+        target_laws: `P_v` of every node after all processors, `[N, V]`, float32 or float64.
+        method: a name of `univer.methods()` or a `Method`.
+        order: sibling order; the method's own by default.
+
+    Returns:
+        `[N]`, sums to 1 per tree.
+
+    Raises:
+        ValueError: as `outcome_law`.
+
+    Example:
+        >>> import torch, univer
+        >>> q, p = torch.tensor([0.2, 0.3, 0.5]), torch.tensor([[0.5, 0.3, 0.2]] * 2)
+        >>> tree = univer.DraftTree([0, 2], [-1, 0], ["root", "sampled"], {0: q}, "chain")
+        >>> univer.end_law(tree, p, "token")
+        tensor([0.6000, 0.4000])
+    """
+    chosen, order = _prepare(tree, target_laws, method, order)
+    allocation = chosen.coupling.allocate(tree, target_laws, chosen.rule, order)
+    return chosen.coupling.end_law(tree, allocation)
+
+
 def verify(
     tree: DraftTree,
     target_laws: Tensor,

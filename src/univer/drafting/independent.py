@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from univer.drafting.base import DraftRequest, fit_vocabulary
 from univer.drafting.builder import TreeBuilder
@@ -71,6 +72,8 @@ class IndependentSession:
         self.step = f"draft {draft.name}"
         self.known = readable_tokens(draft.model)
         self._place: dict[int, int] = {}
+        # Kept so that several trees can be drafted below one and the same text.
+        self._root_logits: Tensor | None = None
 
     @property
     def passes(self) -> int:
@@ -79,7 +82,10 @@ class IndependentSession:
     def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
         """Draft a tree; see `DraftSession.propose`."""
         builder = TreeBuilder(committed[-1], shape.law, shape)
-        logits = self.runner.extend(self._readable(committed[self.runner.length :]))[None]
+        if unread := committed[self.runner.length :]:
+            self._root_logits = self.runner.extend(self._readable(unread))[None]
+        assert self._root_logits is not None, "there is at least one committed token"
+        logits = self._root_logits
         self._place = {0: -1}
         level = builder.frontier()
         while level:
