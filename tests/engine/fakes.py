@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from univer import DraftTree
@@ -97,6 +96,4 @@ class OracleDraft(ScriptedDraft):
             correct = self.right[(len(self.asked) - 1) % len(self.right)]
             tokens = [token if index < correct else (token + 1) % 50 for index, token in enumerate(tokens)]
         count = len(tokens)
-        return DraftTree(
-            [committed[-1], *tokens], list(range(-1, count)), ["root"] + ["fixed"] * count, None, "fixed"
-        )
+        return DraftTree([committed[-1], *tokens], list(range(-1, count)), ["root"] + ["fixed"] * count, None, "fixed")

@@ -54,6 +54,8 @@ NEOX = DECODER | {}
 NEOX.pop("num_key_value_heads")
 SLIDING = {"use_sliding_window": True, "sliding_window": WINDOW, "max_window_layers": 1}
 
+MIXED = ["sliding_attention", "full_attention", "sliding_attention"]
+
 FAMILIES: dict[str, tuple[Any, Any]] = {
     "llama": (LlamaForCausalLM, LlamaConfig(**DECODER)),
     "qwen2": (Qwen2ForCausalLM, Qwen2Config(**DECODER)),
@@ -65,7 +67,7 @@ FAMILIES: dict[str, tuple[Any, Any]] = {
     "mistral": (MistralForCausalLM, MistralConfig(**DECODER, sliding_window=WINDOW)),
     "gemma": (GemmaForCausalLM, GemmaConfig(**DECODER, head_dim=4)),
     "gemma2": (Gemma2ForCausalLM, Gemma2Config(**DECODER, head_dim=4, sliding_window=WINDOW)),
-    "gemma3": (Gemma3ForCausalLM, Gemma3TextConfig(**DECODER, head_dim=4, sliding_window=WINDOW)),
+    "gemma3": (Gemma3ForCausalLM, Gemma3TextConfig(**DECODER, head_dim=4, sliding_window=WINDOW, layer_types=MIXED)),
 }
 
 
@@ -82,7 +84,7 @@ def tiny(family: str, attention: str | None = None) -> Any:
 
 
 @cache
-def near_copy(family: str, noise: float = 0.03) -> Any:
+def near_copy(family: str, noise: float = 0.1) -> Any:
     """The model of a family with a little noise on its weights: a draft that is right now and then."""
     model = copy.deepcopy(tiny(family))
     generator = torch.Generator().manual_seed(1)

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+
 from engine.fakes import OracleDraft, ScriptedDraft, chain
 from engine.families import FAMILIES, greedy_reference, near_copy, tiny
-
 from univer.engine import generate, generate_rounds, plain
 
 PROMPT = [3, 14, 15, 9, 26, 5, 35, 8, 9, 26, 5]

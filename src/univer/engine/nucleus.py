@@ -33,7 +33,9 @@ def keep_nucleus(scores: Tensor, top_p: float) -> Tensor:
     size = scores.shape[-1]
     head = min(HEAD, size)
     largest = scores.topk(head, dim=-1).values
-    mass = (largest.double() - scores.logsumexp(-1, keepdim=True).double()).exp()
+    # Relative to the largest score: a log-sum in float32 is too coarse where scores are large.
+    total = (scores - largest[:, :1]).exp().sum(-1, keepdim=True, dtype=torch.float64)
+    mass = (largest.double() - largest[:, :1]).exp() / total
     before = mass.cumsum(-1) - mass
     kept = before < top_p
     kept[:, 0] = True
