@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from univer import DraftTree
@@ -29,6 +30,21 @@ class TableModel(nn.Module):
     ) -> Any:
         self.reads.append((input_ids[0].tolist(), position_ids[0].tolist()))
         return SimpleNamespace(logits=self.logits[input_ids])
+
+
+class RecitingModel(nn.Module):
+    """A causal language model that knows one text by heart: after position `p` comes the text's token `p + 1`."""
+
+    def __init__(self, text: Sequence[int], vocabulary: int) -> None:
+        super().__init__()
+        self.following = torch.tensor([*text[1:], text[0]])
+        self.config = SimpleNamespace(vocab_size=vocabulary)
+
+    def forward(
+        self, input_ids: Tensor, position_ids: Tensor, attention_mask: Any = None, past_key_values: Any = None
+    ) -> Any:
+        following = self.following[position_ids]
+        return SimpleNamespace(logits=nn.functional.one_hot(following, self.config.vocab_size).float())
 
 
 class ScriptedDraft:

@@ -12,6 +12,7 @@ from univer.drafting.base import DraftRequest, fit_vocabulary
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.shapes import Shape
 from univer.engine.checks import check_model, context_limit, readable_tokens
+from univer.engine.probe import check_tree_attention
 from univer.engine.runner import TreeRunner
 from univer.tree import DraftTree
 
@@ -55,7 +56,9 @@ class IndependentDraft:
                 "ask for fewer new tokens or use another draft"
             )
         session = IndependentSession(self, request)
-        if request.branching and not session.runner.pattern.honours_masks:
+        if session.runner.pattern.honours_masks:
+            check_tree_attention(self.model, "draft")
+        elif request.branching:
             raise ValueError(
                 f"the attention back end {session.runner.pattern.backend!r} of the draft {self.name} only knows causal "
                 "masks, so it cannot draft a branching tree: load it with attn_implementation='sdpa' or 'eager'"

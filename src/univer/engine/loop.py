@@ -103,8 +103,8 @@ class Generation(Iterator[Step]):
                 f"the target's attention back end {self.target.pattern.backend!r} only knows causal masks and cannot "
                 "read a branching tree: load it with attn_implementation='sdpa' or 'eager', or use tree='chain-5'"
             )
-        if self._branching:
-            check_tree_attention(target)
+        if len(self.shape.parents) > 1 and self.target.pattern.honours_masks:
+            check_tree_attention(target, "target")
         self._generator = options.random_source()
         self._decide: Decision = (
             GreedyDecision() if sampling.greedy else SampledDecision(sampling, method, options.order, self._generator)

@@ -22,7 +22,7 @@ TOLERANCE_ELSEWHERE = 0.06
 _sound: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 
 
-def check_tree_attention(model: Any) -> None:
+def check_tree_attention(model: Any, role: str) -> None:
     """Refuse a model on which a tree does not give what plain passes over its paths give.
 
     Some architectures take positions from the place in the cache (ALiBi), others ignore a mask of our own. Five nodes
@@ -30,6 +30,7 @@ def check_tree_attention(model: Any) -> None:
 
     Args:
         model: a causal language model.
+        role: `"target"` or `"draft"`, for the message.
 
     Raises:
         ValueError: the logits at a node depend on more than its path.
@@ -38,12 +39,12 @@ def check_tree_attention(model: Any) -> None:
     if not ours_to_ask or getattr(model.config, "model_type", None) in TESTED or model in _sound:
         return
     refusal = (
-        f"the model {type(model).__name__} does not honour the positions and the mask of a token tree; "
-        "it cannot be a target"
+        f"the {role} {type(model).__name__} does not honour the positions and the mask of a token tree, "
+        "so it cannot be used with one"
     )
     try:
         difference = _difference(model)
-    except (TypeError, AttributeError, RuntimeError, IndexError) as error:
+    except Exception as error:  # whatever a model raises that is not made for such masks
         raise ValueError(f"{refusal} ({error})") from error
     if not difference <= TOLERANCE.get(getattr(model, "dtype", torch.float32), TOLERANCE_ELSEWHERE):
         raise ValueError(f"{refusal} (its logits differ by {difference:.2g} of their range)")

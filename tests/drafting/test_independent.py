@@ -1,0 +1,108 @@
+"""A second language model as draft: passes, cache and vocabulary."""
+
+import pytest
+import torch
+
+from engine.fakes import TableModel
+from engine.families import near_copy, path_to, tiny
+from univer.drafting.base import Draft, DraftRequest
+from univer.drafting.independent import UNKNOWN, IndependentDraft
+from univer.drafting.shapes import parse_shape
+from univer.engine import Sampling
+
+COMMITTED = [3, 14, 15, 9, 26, 5]
+
+
+def start(model, vocabulary=61, seed=0, sampling=None, limit=90):
+    draft = IndependentDraft(model)
+    assert isinstance(draft, Draft)
+    generator = torch.Generator().manual_seed(seed)
+    laws = (sampling or Sampling()).laws
+    return draft.start(DraftRequest(vocabulary, torch.device("cpu"), laws, generator, True, limit))
+
+
+@pytest.mark.parametrize(("tree", "passes"), [("2x3", 3), ("chain-5", 5), ("eagle", 5), ("4x1", 1)])
+def test_one_pass_for_each_level_that_has_children(tree, passes):
+    session = start(tiny("llama"))
+    with torch.inference_mode():
+        tree = session.propose(COMMITTED, parse_shape(tree, "greedy"))
+    assert session.passes == passes
+    assert session.runner.length == len(COMMITTED)
+
+
+def test_fixed_children_are_the_likeliest_at_their_path():
+    model = near_copy("gpt2")
+    with torch.inference_mode():
+        tree = start(model).propose(COMMITTED, parse_shape("3x2", "fixed"))
+        tokens = tree.tokens.tolist()
+        for node, children in enumerate(tree.children):
+            if children:
+                path = COMMITTED[:-1] + path_to(node, tree.parents, tokens)
+                best = model(input_ids=torch.tensor([path])).logits[0, -1].topk(3).indices
+                assert [tokens[child] for child in children] == best.tolist()
+
+
+@pytest.mark.parametrize("path_length", [0, 1, 2, 3])
+@pytest.mark.parametrize("family", ["llama", "mistral", "gpt2"])
+def test_the_accepted_path_is_kept_and_the_rest_read_again(family, path_length):
+    session = start(tiny(family))
+    shape = parse_shape("2x3", "greedy")
+    with torch.inference_mode():
+        tree = session.propose(COMMITTED, shape)
+        path, node = [], 0
+        while len(path) < path_length:
+            node = tree.children[node][-1]
+            path.append(node)
+        session.settle(path)
+        # A leaf of the tree was never read by the draft.
+        assert session.runner.length == len(COMMITTED) + min(path_length, 2)
+        text = [*COMMITTED, *tree.tokens[path].tolist(), 33]
+        again = session.propose(text, shape)
+        fresh = start(tiny(family))
+        fresh.propose(text, shape)
+        for ours, expected in zip(session.runner.cache.layers, fresh.runner.cache.layers, strict=True):
+            torch.testing.assert_close(ours.keys[..., : len(text), :], expected.keys[..., : len(text), :])
+        root = tiny(family)(input_ids=torch.tensor([text])).logits[0, -1]
+    torch.testing.assert_close(again.draft_laws[0], root.softmax(-1), atol=1e-5, rtol=0)
+
+
+def test_fault_24_a_larger_draft_vocabulary_is_cut_and_renormalised():
+    law = torch.tensor([0.1, 0.2, 0.1, 0.1, 0.3, 0.2])
+    session = start(TableModel(law.expand(6, 6)), vocabulary=4)
+    tree = session.propose([1], parse_shape("4x1", "swor"))
+    torch.testing.assert_close(tree.draft_laws[0], law[:4] / 0.5)
+    assert sorted(tree.tokens[1:].tolist()) == [0, 1, 2, 3]
+
+
+def test_fault_24_a_smaller_draft_vocabulary_is_filled_with_zeros():
+    law = torch.tensor([0.25, 0.75])
+    session = start(TableModel(law.expand(2, 2)), vocabulary=5)
+    tree = session.propose([1], parse_shape("5x1", "swor"))
+    torch.testing.assert_close(tree.draft_laws[0], torch.tensor([0.25, 0.75, 0, 0, 0]))
+    assert sorted(tree.tokens[1:].tolist()) == [0, 1]
+
+
+def test_fault_24_tokens_that_the_draft_cannot_read_have_a_stand_in():
+    model = TableModel(torch.full((4, 4), 0.25))
+    start(model, vocabulary=9).propose([2, 8, 3, 7], parse_shape("chain-1", "chain"))
+    assert model.reads[0][0] == [2, UNKNOWN, 3, UNKNOWN]
+
+
+def test_fault_3_children_come_from_the_filtered_law_only():
+    session = start(tiny("llama"), sampling=Sampling(top_k=2))
+    with torch.inference_mode():
+        tree = session.propose(COMMITTED, parse_shape("4x1", "swor"))
+    assert len(tree) == 3
+    assert int((tree.draft_laws[0] > 0).sum()) == 2
+
+
+def test_trees_of_one_seed_are_equal():
+    shape = parse_shape("2x3", "swor")
+    with torch.inference_mode():
+        trees = [start(tiny("llama"), seed=seed).propose(COMMITTED, shape).tokens.tolist() for seed in (1, 1, 2)]
+    assert trees[0] == trees[1] != trees[2]
+
+
+def test_a_short_context_is_refused():
+    with pytest.raises(ValueError, match="reads at most 96 tokens, the text may grow to 97"):
+        start(tiny("llama"), limit=97)

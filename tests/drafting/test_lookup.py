@@ -1,0 +1,75 @@
+"""Prompt look-up: which tokens it proposes, and in which order."""
+
+import pytest
+import torch
+
+from univer.drafting.base import Draft, DraftRequest
+from univer.drafting.lookup import LookupDraft
+from univer.drafting.shapes import parse_shape
+from univer.engine import Sampling
+
+
+def propose(text, tree="chain-4", vocabulary=100, **lengths):
+    return session(vocabulary, **lengths).propose(text, parse_shape(tree, "fixed"))
+
+
+def session(vocabulary=100, **lengths):
+    draft = LookupDraft(**lengths)
+    assert isinstance(draft, Draft)
+    return draft.start(DraftRequest(vocabulary, torch.device("cpu"), Sampling().laws, torch.Generator(), True, 1000))
+
+
+def test_what_followed_the_last_tokens_is_proposed():
+    tree = propose([5, 6, 7, 8, 9, 1, 5, 6])
+    assert tree.tokens.tolist() == [6, 7, 8, 9, 1]
+    assert tree.parents == [-1, 0, 1, 2, 3]
+    assert tree.slots == ["root"] + ["fixed"] * 4
+
+
+def test_fault_34_no_match_is_an_empty_tree():
+    assert len(propose([1, 2, 3, 4])) == 1
+    assert len(propose([7])) == 1
+    assert len(propose([5, 6, 7, 5], shortest=2)) == 1
+
+
+def test_the_longest_match_counts():
+    assert propose([2, 3, 40, 9, 3, 50, 2, 3], "chain-1").tokens.tolist() == [3, 40]
+    assert propose([2, 3, 40, 9, 3, 50, 2, 3], "chain-1", longest=1).tokens.tolist() == [3, 50]
+
+
+def test_children_stand_by_frequency_then_by_recency():
+    text = [5, 1, 5, 2, 5, 1, 5, 3, 5]
+    tree = propose(text, "3x1", longest=1)
+    assert tree.tokens.tolist() == [5, 1, 3, 2]
+    assert propose(text, "2x1", longest=1).tokens.tolist() == [5, 1, 3]
+
+
+def test_branches_follow_their_own_occurrences():
+    tree = propose([5, 1, 10, 5, 2, 20, 5], "2x2", longest=1)
+    tokens = tree.tokens.tolist()
+    assert [[tokens[child] for child in row] for row in tree.children[:3]] == [[2, 1], [20], [10]]
+
+
+def test_a_repetition_in_progress_is_continued_beyond_the_end():
+    assert propose([7, 8, 7, 8, 7], "chain-5").tokens.tolist() == [7, 8, 7, 8, 7, 8]
+    assert propose([1, 1, 1], "chain-2").tokens.tolist() == [1, 1, 1]
+
+
+def test_fault_24_ids_that_the_target_lacks_are_not_proposed():
+    assert propose([5, 60, 9, 5], vocabulary=50).tokens.tolist() == [5]
+
+
+def test_the_index_grows_with_the_text():
+    lookup, text = session(), [5, 6, 7]
+    shape = parse_shape("chain-2", "fixed")
+    assert len(lookup.propose(text, shape)) == 1
+    lookup.settle([])
+    assert lookup.propose([*text, 5], shape).tokens.tolist() == [5, 6, 7]
+    lookup.settle([1])
+    assert lookup.propose([*text, 5, 6, 9, 6], shape).tokens.tolist() == [6, 9, 6]
+
+
+@pytest.mark.parametrize("lengths", [{"longest": 0}, {"shortest": 0}, {"longest": 2, "shortest": 3}])
+def test_lengths_out_of_order_are_refused(lengths):
+    with pytest.raises(ValueError, match="1 <= shortest <= longest"):
+        LookupDraft(**lengths)

@@ -1,0 +1,56 @@
+"""Architectures that the tests do not cover are asked whether they honour a tree."""
+
+import pytest
+import torch
+from transformers import BloomConfig, BloomForCausalLM, OlmoConfig, OlmoForCausalLM
+
+from engine.families import DECODER, VOCABULARY, greedy_reference, tiny
+from univer.engine import generate
+from univer.engine.probe import TESTED, check_tree_attention
+
+
+def test_positions_taken_from_the_place_in_the_cache_are_refused():
+    model = BloomForCausalLM(BloomConfig(vocab_size=VOCABULARY, hidden_size=16, n_layer=2, n_head=4)).eval()
+    prompt = torch.tensor([[3, 4, 3]])
+    with pytest.raises(ValueError, match="the target BloomForCausalLM does not honour the positions and the mask"):
+        generate(model, "lookup", prompt, max_new_tokens=4)
+    with pytest.raises(ValueError, match="the draft BloomForCausalLM does not honour the positions and the mask"):
+        generate(tiny("llama"), model, prompt, max_new_tokens=4)
+
+
+def test_a_model_that_mixes_branches_is_refused():
+    class Leaking(OlmoForCausalLM):
+        """Ignores the mask: every token sees all before it."""
+
+        def forward(self, input_ids, attention_mask=None, cache=None, **arguments):
+            return super().forward(input_ids, attention_mask=None, cache=cache, **arguments)
+
+    Leaking.__module__ = OlmoForCausalLM.__module__
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Leaking(OlmoConfig(**DECODER)).eval()
+    with pytest.raises(ValueError, match="its logits differ by"):
+        check_tree_attention(model, "target")
+
+
+def test_an_architecture_that_honours_trees_is_accepted():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = OlmoForCausalLM(OlmoConfig(**DECODER)).eval()
+    assert model.config.model_type not in TESTED
+    check_tree_attention(model, "target")
+    prompt = [3, 4, 5, 3, 4]
+    result = generate(model, "lookup", torch.tensor([prompt]), temperature=0, max_new_tokens=12, eos_token_id=None)
+    assert result.sequences[0].tolist() == greedy_reference(model, prompt, 12)
+
+
+def test_a_model_is_asked_only_once():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = OlmoForCausalLM(OlmoConfig(**DECODER)).eval()
+    calls = []
+    model.register_forward_hook(lambda *_: calls.append(1))
+    check_tree_attention(model, "target")
+    asked = len(calls)
+    check_tree_attention(model, "target")
+    assert len(calls) == asked > 0

@@ -1,0 +1,150 @@
+"""Generation settings that would change the text are refused by name, never dropped."""
+
+import copy
+from types import SimpleNamespace
+
+import pytest
+import torch
+from transformers import LogitsProcessorList, TemperatureLogitsWarper
+
+from engine.families import near_copy, tiny
+from univer.engine import generate, plain
+from univer.engine.options import prompt_tokens
+from univer.engine.settings import check_settings
+
+PROMPT = torch.tensor([[3, 14, 15]])
+
+UNSUPPORTED = {
+    "repetition_penalty": 1.1,
+    "no_repeat_ngram_size": 3,
+    "bad_words_ids": [[5]],
+    "sequence_bias": [[[5], -100.0]],
+    "min_length": 8,
+    "min_new_tokens": 5,
+    "forced_eos_token_id": 2,
+    "exponential_decay_length_penalty": (5, 1.1),
+    "suppress_tokens": [4],
+    "begin_suppress_tokens": [4],
+    "guidance_scale": 1.5,
+    "num_beams": 4,
+    "num_return_sequences": 2,
+    "stop_strings": ["stop"],
+    "max_time": 1.0,
+    "cache_implementation": "static",
+}
+
+
+def with_setting(name, value):
+    target = copy.copy(tiny("llama"))
+    target.generation_config = copy.deepcopy(target.generation_config)
+    setattr(target.generation_config, name, value)
+    return target
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_fault_26_settings_are_refused_wherever_they_come_from(name, temperature):
+    value = UNSUPPORTED[name]
+    with pytest.raises(ValueError, match=rf"{name}=.* is not supported; pass {name}="):
+        generate(tiny("llama"), "lookup", PROMPT, temperature=temperature, max_new_tokens=2, **{name: value})
+    target = with_setting(name, value)
+    for run in (plain, lambda *args, **options: generate(args[0], near_copy("llama"), args[1], **options)):
+        with pytest.raises(ValueError, match=f"{name}=.*set by the target's generation_config"):
+            run(target, PROMPT, temperature=temperature, max_new_tokens=2)
+
+
+@pytest.mark.parametrize("implementation", ["static", "sliding_window", "quantized", "offloaded"])
+def test_fault_15_cache_kinds_that_are_not_ours_are_refused(implementation):
+    with pytest.raises(ValueError, match=f"cache_implementation='{implementation}'"):
+        generate(with_setting("cache_implementation", implementation), None, PROMPT, max_new_tokens=2)
+
+
+def test_a_neutral_value_from_the_caller_goes_before_the_configuration():
+    target = with_setting("repetition_penalty", 1.1)
+    result = generate(target, "lookup", PROMPT, temperature=0, max_new_tokens=4, repetition_penalty=1.0)
+    expected = generate(tiny("llama"), "lookup", PROMPT, temperature=0, max_new_tokens=4)
+    assert torch.equal(result.sequences, expected.sequences)
+
+
+@pytest.mark.parametrize(("name", "value"), [("typical_p", 0.9), ("epsilon_cutoff", 0.01), ("eta_cutoff", 0.01)])
+def test_settings_of_sampling_matter_only_there(name, value):
+    config = SimpleNamespace(**{name: value})
+    check_settings(config, {}, greedy=True)
+    with pytest.raises(ValueError, match=name):
+        check_settings(config, {}, greedy=False)
+
+
+def test_fault_26_user_processors_are_refused():
+    processors = LogitsProcessorList([TemperatureLogitsWarper(2.0)])
+    with pytest.raises(ValueError, match="logits_processor is not supported"):
+        generate(tiny("llama"), "lookup", PROMPT, max_new_tokens=2, logits_processor=processors)
+    generate(tiny("llama"), "lookup", PROMPT, max_new_tokens=2, logits_processor=LogitsProcessorList())
+
+
+@pytest.mark.parametrize("name", ["past_key_values", "cache"])
+def test_fault_19_a_cache_handed_in_is_refused(name):
+    with torch.no_grad():
+        cache = tiny("llama")(PROMPT, use_cache=True).cache
+    with pytest.raises(ValueError, match=f"{name} is not supported"):
+        generate(tiny("llama"), "lookup", PROMPT, max_new_tokens=2, **{name: cache})
+
+
+def test_unknown_settings_are_an_error():
+    with pytest.raises(TypeError, match="no setting 'temperatur'"):
+        generate(tiny("llama"), "lookup", PROMPT, temperatur=0.5)
+
+
+def test_do_sample_must_agree_with_the_temperature():
+    with pytest.raises(ValueError, match="do_sample is decided by the temperature"):
+        generate(tiny("llama"), "lookup", PROMPT, do_sample=False)
+    generate(tiny("llama"), "lookup", PROMPT, do_sample=False, temperature=0, max_new_tokens=2)
+
+
+@pytest.mark.parametrize("options", [{"temperature": -1}, {"top_p": 0}, {"top_k": 0}, {"min_p": 2}])
+def test_fault_28_ranges_are_checked_before_anything_runs(options):
+    class Untouchable:
+        def __getattr__(self, name):
+            raise AssertionError("the target was used")
+
+    with pytest.raises(ValueError, match=next(iter(options))):
+        generate(Untouchable(), None, PROMPT, **options)
+
+
+def test_draft_settings_exclude_each_other():
+    from univer.engine import Sampling
+
+    with pytest.raises(ValueError, match="draft_temperature or draft_sampling"):
+        generate(tiny("llama"), near_copy("llama"), PROMPT, draft_temperature=1.0, draft_sampling=Sampling())
+
+
+def test_fault_18_batches_and_inner_padding_are_refused_and_left_padding_is_stripped():
+    padded = torch.tensor([[0, 0, 3, 14, 15]])
+    mask = torch.tensor([[0, 0, 1, 1, 1]])
+    options = {"temperature": 0, "max_new_tokens": 6}
+    result = generate(tiny("llama"), near_copy("llama"), padded, attention_mask=mask, **options)
+    assert torch.equal(result.sequences, generate(tiny("llama"), None, PROMPT, **options).sequences)
+    with pytest.raises(ValueError, match="batches are not supported, got 2 prompts"):
+        generate(tiny("llama"), None, PROMPT.repeat(2, 1))
+    with pytest.raises(ValueError, match="only padding on the left is supported"):
+        generate(tiny("llama"), None, padded, attention_mask=mask.flip(1))
+    with pytest.raises(ValueError, match="attention_mask has 3 entries for 5 tokens"):
+        generate(tiny("llama"), None, padded, attention_mask=mask[:, :3])
+
+
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        (torch.zeros(1, 0, dtype=torch.long), ValueError, "the prompt is empty"),
+        (torch.zeros(1, 2, 3, dtype=torch.long), ValueError, r"must be \[1, length\]"),
+        (torch.tensor([[5, 10]]), ValueError, "outside the target's vocabulary of 10"),
+        (torch.tensor([[5, -1]]), ValueError, "outside the target's vocabulary of 10"),
+        (torch.tensor([[0.5]]), TypeError, "whole numbers"),
+    ],
+)
+def test_prompts_that_are_none(ids, error, message):
+    with pytest.raises(error, match=message):
+        prompt_tokens(ids, None, 10)
+
+
+def test_a_flat_list_is_a_prompt():
+    assert prompt_tokens([4, 5], None, 10) == [4, 5]

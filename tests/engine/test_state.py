@@ -1,0 +1,101 @@
+"""A request leaves nothing behind in the models."""
+
+import copy
+
+import pytest
+import torch
+
+from engine.families import near_copy, tiny
+from univer.engine import generate, generate_rounds
+
+PROMPT = torch.tensor([[3, 14, 15, 9, 26, 5]])
+
+
+def snapshot(model):
+    return {
+        "config": model.config.to_dict(),
+        "generation": model.generation_config.to_dict(),
+        "attributes": {
+            name: sorted(key for key in vars(module) if key not in ("_modules", "_parameters", "_buffers"))
+            for name, module in model.named_modules()
+        },
+        "training": [module.training for module in model.modules()],
+        "weights": {name: (value.data_ptr(), value._version) for name, value in model.state_dict().items()},
+        "forwards": [module.forward.__func__ for module in model.modules()],
+    }
+
+
+@pytest.mark.parametrize("draft", ["independent", "lookup", "first=1", "skip=1"])
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_fault_38_no_attribute_of_a_model_or_its_configuration_changes(draft, temperature):
+    target, small = copy.deepcopy(tiny("gemma3")), copy.deepcopy(near_copy("gemma3"))
+    drafts = {"independent": small}
+    before = snapshot(target), snapshot(small)
+    options = {"temperature": temperature, "seed": 1, "max_new_tokens": 12, "tree": "2x3"}
+    first = generate(target, drafts.get(draft, draft), PROMPT, **options)
+    assert (snapshot(target), snapshot(small)) == before
+    second = generate(target, drafts.get(draft, draft), PROMPT, **options)
+    assert torch.equal(first.sequences, second.sequences)
+    assert first.stats.rounds == second.stats.rounds
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_fault_38_an_interruption_leaves_the_models_as_they_were(error):
+    class Interrupting:
+        def __init__(self):
+            self.puts = 0
+
+        def put(self, value):
+            self.puts += 1
+            if self.puts == 4:
+                raise error("stop")
+
+        def end(self):
+            raise AssertionError("the text did not end")
+
+    target, small = copy.deepcopy(tiny("llama")), copy.deepcopy(near_copy("llama"))
+    before = snapshot(target), snapshot(small)
+    options = {"temperature": 0, "max_new_tokens": 12, "eos_token_id": None}
+    with pytest.raises(error, match="stop"):
+        generate(target, small, PROMPT, streamer=Interrupting(), **options)
+    assert (snapshot(target), snapshot(small)) == before
+    expected = generate(tiny("llama"), near_copy("llama"), PROMPT, **options)
+    assert torch.equal(generate(target, small, PROMPT, **options).sequences, expected.sequences)
+
+
+def test_training_mode_is_restored_also_after_an_error():
+    target = copy.deepcopy(tiny("gpt2"))
+    target.train()
+    target.transformer.h[1].eval()
+    before = [module.training for module in target.modules()]
+    options = {"temperature": 0, "max_new_tokens": 12, "eos_token_id": None}
+    result = generate(target, "first=2", PROMPT, **options)
+    assert [module.training for module in target.modules()] == before
+    assert torch.equal(result.sequences, generate(tiny("gpt2"), None, PROMPT, **options).sequences)
+
+    target.transformer.ln_f.weight.data[0] = float("nan")
+    with pytest.raises(ValueError, match="the target's prefill"):
+        generate(target, "lookup", PROMPT, **options)
+    assert [module.training for module in target.modules()] == before
+
+
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_logits_that_turn_into_nan_name_the_round(temperature):
+    target = copy.deepcopy(tiny("llama"))
+    generation = generate_rounds(
+        target, near_copy("llama"), PROMPT, temperature=temperature, seed=0, max_new_tokens=30, eos_token_id=None
+    )
+    next(generation), next(generation)
+    with torch.no_grad():
+        target.model.norm.weight[0] = float("nan")
+    with pytest.raises(ValueError, match="the target's round 2: row 0 of the logits"):
+        next(generation)
+    assert list(generation) == [], "a text that broke off cannot be continued"
+
+
+def test_gradients_are_neither_made_nor_switched_off_for_the_caller():
+    generation = generate_rounds(tiny("llama"), near_copy("llama"), PROMPT, max_new_tokens=8)
+    next(generation)
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+    assert all(parameter.grad is None for parameter in tiny("llama").parameters())
