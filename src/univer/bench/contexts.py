@@ -1,0 +1,134 @@
+"""Contexts of real text, drafted trees below them, and the laws that a verification method needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import torch
+from torch import Tensor
+
+from univer.drafting.base import Draft, DraftRequest
+from univer.drafting.shapes import Shape
+from univer.engine import Sampling, generate_rounds
+from univer.engine.runner import TreeRunner
+from univer.methods import Method
+from univer.tree import DraftTree
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of a comparison: a method with its sibling order and its tree.
+
+    Attributes:
+        name: how the row is called, e.g. `univer (gain)`.
+        method: the method.
+        order: sibling order.
+        shape: the tree that is drafted for it.
+    """
+
+    name: str
+    method: Method
+    order: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Context:
+    """One drafted tree below a text, with the target's laws.
+
+    Attributes:
+        place: number of tokens of the text.
+        tree: the drafted tree.
+        laws: `P_v` of every node `[N, V]`, float32.
+        shape: the shape that it was drafted for.
+    """
+
+    place: int
+    tree: DraftTree
+    laws: Tensor
+    shape: Shape
+
+
+def contexts(
+    target: Any,
+    draft: Draft,
+    input_ids: Tensor,
+    shapes: Sequence[Shape],
+    *,
+    sampling: Sampling,
+    draft_sampling: Sampling,
+    places: int,
+    trees: int,
+    new_tokens: int,
+    seed: int,
+) -> Iterator[Context]:
+    """Draft trees at some places of one text of the target's.
+
+    The text is generated with UniVer, so it has the target's law. The places are spread evenly over the beginnings of
+    its rounds, which is where trees are drafted in earnest. At every place all shapes see the same random numbers.
+
+    Args:
+        target: a causal language model.
+        draft: the draft.
+        input_ids: the prompt `[1, L]`.
+        shapes: trees to draft, each with its draft law.
+        sampling: settings of the target's laws.
+        draft_sampling: settings of the draft's laws.
+        places: how many places of the text.
+        trees: how many trees per place and shape.
+        new_tokens: length of the text; it does not stop at an end-of-text token.
+        seed: of the text and of all draws.
+
+    Yields:
+        One context per place, shape and tree.
+    """
+    committed = input_ids[0].tolist()
+    request = {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
+    steps = generate_rounds(
+        target,
+        draft,
+        input_ids,
+        method="membership" if draft.fixed_only else "univer",
+        tree="2x3",
+        max_new_tokens=new_tokens,
+        eos_token_id=None,
+        seed=seed,
+        min_p=sampling.min_p,
+        draft_sampling=draft_sampling,
+        **request,
+    )
+    starts = []
+    for step in steps:
+        committed += step.tokens
+        starts.append(len(committed))
+    starts = starts[:-1] or starts  # the last round ends the text, nothing is drafted after it
+    chosen = sorted({starts[round(step * (len(starts) - 1) / max(1, places - 1))] for step in range(places)})
+
+    generator = torch.Generator()
+    with torch.inference_mode():
+        runner = TreeRunner(target)
+        session = draft.start(
+            DraftRequest(
+                vocabulary=target.config.get_text_config().vocab_size,
+                device=runner.device,
+                laws=draft_sampling.laws,
+                generator=generator,
+                branching=True,
+                max_length=len(committed) + max(shape.depth for shape in shapes),
+            )
+        )
+        for place in chosen:
+            text = committed[:place]
+            if unread := text[runner.length : -1]:
+                runner.extend(unread)
+            for number in range(trees):
+                for shape in shapes:
+                    generator.manual_seed(crc32(f"{seed} {place} {number}".encode()))
+                    tree = session.propose(text, shape)
+                    session.settle([])
+                    laws = sampling.laws(runner.read_nodes(tree.tokens.tolist(), tree.parents), f"place {place}")
+                    runner.keep([])
+                    yield Context(place, tree, laws, shape)

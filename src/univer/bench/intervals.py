@@ -1,0 +1,86 @@
+"""Confidence intervals by the paired bootstrap over prompts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import bootstrap
+
+RESAMPLES = 9_999
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure with its confidence interval.
+
+    Attributes:
+        value: the figure.
+        low: lower end.
+        high: upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_interval(values: ArrayLike, seed: int = 0) -> Interval:
+    """The mean of one figure per prompt.
+
+    Args:
+        values: `[prompts]`.
+        seed: of the resampling.
+
+    Returns:
+        Mean and percentile interval at 95 %; the interval is the mean itself where there is only one prompt.
+
+    Example:
+        >>> mean_interval([1.0, 1.0, 1.0])
+        Interval(value=1.0, low=1.0, high=1.0)
+    """
+    return _interval((np.asarray(values, dtype=float),), lambda sample, axis: sample.mean(axis), seed)
+
+
+def gain_interval(values: ArrayLike, reference: ArrayLike, seed: int = 0) -> Interval:
+    """Relative gain of the mean of one method over that of another on the same prompts.
+
+    Both are resampled together, so that what prompts have in common cancels.
+
+    Args:
+        values: `[prompts]`.
+        reference: `[prompts]`, the same prompts in the same order.
+        seed: of the resampling.
+
+    Returns:
+        `mean(values) / mean(reference) - 1` with its percentile interval at 95 %.
+
+    Example:
+        >>> gain_interval([2.2, 4.4], [2.0, 4.0]).value
+        0.1...
+    """
+
+    def gain(sample: NDArray[np.float64], other: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+        ratio: NDArray[np.float64] = sample.mean(axis) / other.mean(axis) - 1
+        return ratio
+
+    return _interval((np.asarray(values, dtype=float), np.asarray(reference, dtype=float)), gain, seed)
+
+
+def _interval(samples: tuple[NDArray[np.float64], ...], statistic: object, seed: int) -> Interval:
+    value = float(statistic(*samples, axis=0))  # type: ignore[operator]
+    if len(samples[0]) < 2:
+        return Interval(value, value, value)
+    found = bootstrap(
+        samples,
+        statistic,
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        confidence_level=LEVEL,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return Interval(value, float(found.low), float(found.high))

@@ -1,0 +1,86 @@
+"""Prompts to measure on: a small set of our own, or a file in the format of Spec-Bench."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt.
+
+    Attributes:
+        name: its id.
+        kind: the kind of task.
+        text: what the user says.
+    """
+
+    name: str
+    kind: str
+    text: str
+
+
+def load_prompts(path: str | Path | None = None, limit: int | None = None) -> list[Prompt]:
+    """Read prompts, the kinds in turn where a limit cuts them.
+
+    Args:
+        path: a JSONL file with `turns` (the first one counts) and, if there are, `question_id` and `category`: the
+            format of Spec-Bench; None for the 36 prompts of six kinds that come with the package.
+        limit: how many prompts to take: first one of every kind, then a second one, and so on.
+
+    Returns:
+        The prompts.
+
+    Raises:
+        ValueError: a line has no text, or there are no prompts.
+
+    Example:
+        >>> [prompt.kind for prompt in load_prompts(limit=2)]
+        ['conversation', 'translation']
+    """
+    source = files("univer.bench").joinpath("prompts.jsonl") if path is None else Path(path)
+    prompts: list[Prompt] = []
+    for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.strip():
+            prompts.append(_read(line, number))
+    if not prompts:
+        raise ValueError(f"{path} holds no prompts")
+    seen: dict[str, int] = {}
+    turns = []
+    for prompt in prompts:
+        seen[prompt.kind] = seen.get(prompt.kind, 0) + 1
+        turns.append(seen[prompt.kind])
+    in_turn = sorted(range(len(prompts)), key=turns.__getitem__)
+    return [prompts[place] for place in in_turn[:limit]]
+
+
+def _read(line: str, number: int) -> Prompt:
+    try:
+        entry: dict[str, Any] = json.loads(line)
+        text = entry["turns"][0]
+    except (json.JSONDecodeError, KeyError, IndexError, TypeError) as error:
+        raise ValueError(f"line {number} is no prompt: expected an object with a list 'turns' ({error})") from error
+    return Prompt(str(entry.get("question_id", number)), str(entry.get("category", "prompt")), text)
+
+
+def encode(tokenizer: Any, text: str) -> Tensor:
+    """Token ids of a prompt `[1, L]`, through the chat template where the tokenizer has one.
+
+    Args:
+        tokenizer: a tokenizer of transformers.
+        text: what the user says.
+    """
+    if getattr(tokenizer, "chat_template", None):
+        message = [{"role": "user", "content": text}]
+        text = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
+        ids = tokenizer(text, add_special_tokens=False).input_ids
+    else:
+        ids = tokenizer(text).input_ids
+    return torch.tensor([ids])
