@@ -10,24 +10,24 @@ from univer.audit.enumeration import Drafted
 from univer.audit.models import Floats, Ints, TableModel
 
 MOST_VARIABLES = 200_000
-# Twice what the solver promises for its constraints, times the lengths it sums over.
+# How far above the solver's bound a rule may seem to be.
 TOLERANCE = 1e-7
 
 
-class BoundTooLarge(ValueError):
+class BoundTooLargeError(ValueError):
     """The programme of a bound has more variables than asked for."""
 
 
 def accepted_length_bound(trees: list[Drafted], model: TableModel, depth: int, most: int = MOST_VARIABLES) -> float:
     """What no lossless rule for this draft law can exceed.
 
-    A rule is a law `f(tree, y)` over the outputs `y` (the prefix of a kept node and one token) of every drafted tree. It is
-    lossless if what it puts out, continued by the target, follows the target. With `D(s)` the probability that the output
-    is longer than `s`,
+    A rule is a law `f(tree, y)` over the outputs `y` (the prefix of a kept node and a token) of every drafted tree. It
+    is lossless if what it puts out, continued by the target, follows the target. With `D(s)` the probability that the
+    output is longer than `s` (0 at full length), for every prefix `s` and token `t`
 
         maximise    sum f(tree, y) (|y| - 1)
         subject to  sum_y f(tree, y) = chance of the tree
-                    sum_tree f(tree, s t) + D(s t) = P(t | s) D(s)        for every prefix s and token t,   D = 0 at full length
+                    sum_tree f(tree, s t) + D(s t) = P(t | s) D(s)
 
     Only the set of prefixes in a tree matters to this programme, so trees that hold the same ones count as one.
 
@@ -38,12 +38,12 @@ def accepted_length_bound(trees: list[Drafted], model: TableModel, depth: int, m
         most: number of variables from which on the programme is not solved.
 
     Raises:
-        BoundTooLarge: more variables than `most`.
+        BoundTooLargeError: more variables than `most`.
         RuntimeError: the solver failed.
     """
     chances, tree, output = _outputs(trees, model)
     if len(tree) > most:
-        raise BoundTooLarge(f"{len(tree)} variables")
+        raise BoundTooLargeError(f"{len(tree)} variables")
     inner, strings = model.first(depth + 1), model.first(depth + 2)
     size = len(tree) + inner
     children = np.arange(1, strings)
@@ -78,7 +78,8 @@ def _outputs(trees: list[Drafted], model: TableModel) -> tuple[Floats, Ints, Int
     held = np.sort(np.concatenate(padded), axis=1)
     held[:, 1:][held[:, 1:] == held[:, :-1]] = -1
     sets, which = np.unique(np.sort(held, axis=1), axis=0, return_inverse=True)
-    chances = np.bincount(which.reshape(-1), np.concatenate([drafted.chances for drafted in trees]), len(sets))
+    chances = np.zeros(len(sets))
+    np.add.at(chances, which.reshape(-1), np.concatenate([drafted.chances for drafted in trees]))
     tree, place = np.nonzero(sets >= 0)
     outputs = sets[tree, place][:, None] * model.vocabulary + np.arange(1, model.vocabulary + 1)
     return chances, np.repeat(tree, model.vocabulary), outputs.reshape(-1)

@@ -11,7 +11,7 @@ import torch
 from univer.audit.models import KINDS, TableModel, make_model
 from univer.drafting.shapes import Shape, parse_shape
 from univer.methods import Method
-from univer.rules import Membership
+from univer.rules import Membership, OptimalTransport
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,9 @@ RIGHT = ((0,), (1,), (1, 0), (1, 1))
 WIDE = ((0,), (1,), (2,), (0, 0), (2, 0))
 DEEP = ((0,), (1,), (0, 0), (1, 0), (0, 0, 0))
 LAST = ((0,), (1,), (2,), (2, 0), (2, 1), (2, 0, 0))
+THIN = ((0,), (1,), (0, 0), (0, 0, 0))
 
-# Law, what is dropped, and the plans. The last plan of a family is beyond the limit on purpose or hard for its size.
+# Law, what is dropped, and the plans.
 FAMILIES: dict[str, tuple[str, str, tuple[Plan, ...]]] = {
     "chain": (
         "chain",
@@ -131,8 +132,18 @@ FAMILIES: dict[str, tuple[str, str, tuple[Plan, ...]]] = {
     "pruned": ("swor", "tokens", (Plan("2x2", 3), Plan(RIGHT, 4), Plan(DEEP, 3))),
     "pruned-mixed": ("mixed", "tokens", (Plan("3x2", 3, 2), Plan(WIDE, 4, 2))),
     "pruned-iid": ("iid", "tokens", (Plan(RIGHT, 3),)),
+    # For rules that solve a linear programme at every node.
+    "small-swor": (
+        "swor",
+        "",
+        (Plan("2x1", 4), Plan(LEFT, 3), Plan("2x2", 2), Plan(THIN, 2), Plan("3x1", 4), Plan(LEFT, 4)),
+    ),
+    "small-iid": ("iid", "", (Plan("2x1", 3), Plan(LEFT, 2), Plan("3x1", 3), Plan(THIN, 2))),
+    "small-greedy": ("greedy", "", (Plan("2x2", 3), Plan("3x1", 5), Plan(LEFT, 4))),
+    "small-mixed": ("mixed", "", (Plan("3x1", 4, 2), Plan("2x2", 2, 1), Plan("4x1", 5, 3))),
 }
-# Trees beyond the limit, so that every report shows what the audit leaves out.
+# One large case per law, close to the limit on the number of drafted trees, and one beyond it.
+LARGE = {"iid": Plan("2x2", 4), "swor": Plan("2x2", 4), "greedy": Plan("3x2", 6), "mixed": Plan("3x2", 4, 2)}
 BEYOND = {"iid": Plan("3x2", 4), "swor": Plan("3x2", 5), "greedy": Plan("2x3", 6), "mixed": Plan("4x2", 6, 3)}
 RANKED = ("greedy", "mixed", "fixed")
 SHARE_OF_OTHER_LAWS = 4
@@ -162,22 +173,23 @@ def family_cases(family: str, count: int, seed: int) -> list[Case]:
 
 
 def method_cases(method: Method, count: int, seed: int) -> list[Case]:
-    """The cases of a method: `count` of its own draft law, some of each other law that it takes, and one beyond the limit.
+    """The cases of a method: `count` of its own draft law, some of each other law that it takes, one beyond the limit.
 
     Args:
         method: the method.
         count: number of cases of its own law.
         seed: of the models.
     """
-    own = method.draft_law
+    own, costly = method.draft_law, isinstance(method.rule, OptimalTransport)
     cases: list[Case] = []
-    for family, (law, drop, _) in FAMILIES.items():
-        if drop == "tokens" and not isinstance(method.rule, Membership):
+    for family, (_, drop, _) in FAMILIES.items():
+        if (drop == "tokens" and not isinstance(method.rule, Membership)) or family.startswith("small") != costly:
             continue
-        share = count if family == own else max(1, count // SHARE_OF_OTHER_LAWS)
+        share = count if family.removeprefix("small-") == own else max(1, count // SHARE_OF_OTHER_LAWS)
         cases += [case for case in family_cases(family, share, seed) if _fits(method, case)]
-        if law in BEYOND and family == own:
-            cases.append(Case(family, BEYOND[own].shape(own), BEYOND[own].vocabulary, "smooth", seed * 1000 + count))
+    for plans in () if costly else (LARGE, BEYOND):
+        if own in plans:
+            cases.append(Case(own, plans[own].shape(own), plans[own].vocabulary, "medley", seed * 1000 + count))
     return cases
 
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from univer.audit.cases import Case
 from univer.audit.models import Floats, Ints, TableModel
-from univer.topology import FIXED, ROOT, SAMPLED, Topology
-from univer.tree import Forest
+from univer.topology import FIXED, ROOT, SAMPLED, SLOT_NAMES, Topology
+from univer.tree import DraftTree, Forest
 
 MOST_ENTRIES = 1 << 22
 
@@ -42,6 +42,23 @@ class Drafted:
     def depths(self) -> Ints:
         """Depth of the nodes of one tree `[N]`."""
         return self.forest.topology.depths[: self.prefixes.shape[1]]
+
+    def tree(self, number: int, model: TableModel) -> tuple[DraftTree, Tensor]:
+        """One of the trees, checked, and its target laws `[N, V]`."""
+        size = self.prefixes.shape[1]
+        nodes = range(number * size, (number + 1) * size)
+        topology = Topology(self.forest.topology.parents[:size], self.forest.topology.slots[:size])
+        prefixes = torch.from_numpy(self.prefixes[number])
+        excluded = {node - nodes[0]: tokens for node, tokens in self.forest.excluded.items() if node in nodes}
+        tree = DraftTree(
+            (prefixes - 1) % model.vocabulary,
+            topology.parents.tolist(),
+            [SLOT_NAMES[slot] for slot in topology.slots],
+            model.draft[prefixes],
+            self.forest.law,
+            excluded,
+        )
+        return tree, model.target[prefixes]
 
     def target_laws(self, model: TableModel) -> Tensor:
         """`P` at every node, `[B N, V]`."""
@@ -125,8 +142,8 @@ def _outcomes(model: TableModel, prefixes: Ints, fixed: int, sampled: int, law: 
     """All that can be drawn at some prefixes.
 
     Returns:
-        Tokens `[n, fixed + sampled]` (-1 where the slot is not created), their chance `[n]`, and the place of the prefix
-        that each belongs to `[n]`, in rising order.
+        Tokens `[n, fixed + sampled]` (-1 where the slot is not created), their chance `[n]`, and the place of the
+        prefix that each belongs to `[n]`, in rising order.
     """
     rows = model.draft[torch.from_numpy(prefixes)].double().numpy()
     scores = model.scores[torch.from_numpy(prefixes)].double().numpy()

@@ -24,10 +24,12 @@ class Measured:
 
     Attributes:
         error: largest error of the probability of any whole output of two rounds.
+        distance: total variation between the two laws.
         accepted: expected accepted length of the first round.
     """
 
     error: float
+    distance: float
     accepted: float
 
 
@@ -82,7 +84,8 @@ class Enumeration:
         for drafted in self.second:
             begun[drafted.starts] = True
         law = self.model.extended(twice + np.where(begun, 0.0, once), self.case.length)
-        return Measured(float(np.abs(law - self.target).max()), accepted)
+        gap = np.abs(law - self.target)
+        return Measured(float(gap.max()), float(gap.sum() / 2), accepted)
 
     def _put_out(self, outcome: Outcome, trees: list[Drafted], start: Floats) -> tuple[Floats, float]:
         """Probability of each output as a prefix number, and the expected accepted length."""

@@ -1,0 +1,213 @@
+"""The decision under a grid of uniforms: exact, and strict at the edges of every cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from univer.audit.cases import family_cases
+from univer.audit.enumeration import drafted_trees
+from univer.audit.models import Floats, Ints
+from univer.methods import Method
+from univer.tree import DraftTree, Forest
+from univer.verdict import Verdict, decide, outcome_law, verify
+
+# Ends and tokens of many trees, as `univer.decide`.
+Decide = Callable[[Forest, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+# Verdicts of consecutive rounds on trees with their target laws, given all their uniforms, `N + 1` a round.
+Play = Callable[[Sequence[tuple[DraftTree, Tensor]], Tensor], list[Verdict]]
+
+LARGEST = float(np.nextafter(1.0, 0.0))
+SAME = 1e-14
+MOST_NODES = 6
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Intervals of [0, 1) within which a coin decides alike.
+
+    Attributes:
+        edges: `[n + 1]`, from 0 to 1.
+    """
+
+    edges: Floats
+
+    @staticmethod
+    def below(threshold: float) -> Cells:
+        """The coins below a threshold and the others."""
+        return Cells(np.array([0.0, threshold, 1.0] if 0 < threshold < 1 else [0.0, 1.0]))
+
+    @staticmethod
+    def between(values: Floats) -> Cells:
+        """Cells between values; those that differ by rounding only are one."""
+        inner = np.unique(values[(values > 0) & (values < 1 - SAME)])
+        return Cells(np.concatenate([[0.0], inner[np.diff(inner, prepend=-1.0) > SAME], [1.0]]))
+
+    @property
+    def widths(self) -> Floats:
+        """Probability of each cell."""
+        return np.diff(self.edges)
+
+    @property
+    def middles(self) -> Floats:
+        """A point inside each cell."""
+        middles: Floats = (self.edges[:-1] + self.edges[1:]) / 2
+        return np.minimum(middles, LARGEST)
+
+    def corners(self, cell: int) -> list[float]:
+        """The smallest and the largest double of a cell."""
+        return [float(self.edges[cell]), float(np.nextafter(self.edges[cell + 1], 0.0))]
+
+
+class Grid:
+    """A drafted tree with the cells of its coins.
+
+    Args:
+        tree: the tree.
+        targets: its target laws `[N, V]`.
+        expected: its outcome law `[N, V]`.
+        thresholds: acceptance probability of every node's test, `[N]`.
+    """
+
+    def __init__(self, tree: DraftTree, targets: Tensor, expected: Tensor, thresholds: Tensor) -> None:
+        self.tree, self.targets = tree, targets
+        self.expected: Floats = expected.double().numpy()
+        self.nodes = [Cells.below(value) for value in thresholds.double().tolist()]
+        mass = self.expected.sum(1, keepdims=True)
+        cumulative = np.cumsum(self.expected, 1)[mass[:, 0] > 0] / mass[mass[:, 0] > 0]
+        self.tokens = Cells.between(cumulative.reshape(-1))
+        self.choices = np.array(list(product(*(range(len(cells.widths)) for cells in self.nodes))))
+        self.coins = np.stack([cells.middles[self.choices[:, node]] for node, cells in enumerate(self.nodes)], 1)
+
+    def rows(self) -> tuple[Floats, Floats]:
+        """Coins `[n, N + 1]` in the middle of every combination of cells, and the probability of each."""
+        count, last = len(self.coins), len(self.tokens.widths)
+        weights = np.prod([cells.widths[self.choices[:, node]] for node, cells in enumerate(self.nodes)], axis=0)
+        coins = np.concatenate([np.repeat(self.coins, last, 0), np.tile(self.tokens.middles, count)[:, None]], 1)
+        return coins, np.repeat(weights, last) * np.tile(self.tokens.widths, count)
+
+    def edge_rows(self) -> tuple[Floats, Floats]:
+        """Coins with one of them moved to an edge of its cell, and the same with it in the middle, `[n, N + 1]`."""
+        moved, plain = [], []
+        for coins, choice in zip(self.coins, self.choices, strict=True):
+            row = np.append(coins, 0.5)
+            for node, cells in enumerate(self.nodes):
+                for corner in cells.corners(int(choice[node])):
+                    plain.append(row)
+                    moved.append(np.concatenate([row[:node], [corner], row[node + 1 :]]))
+            # The ends of the token's own coin fall into the first and the last cell of its law.
+            for corner, cell in ((0.0, 0), (LARGEST, -1)):
+                plain.append(np.append(coins, self.tokens.middles[cell]))
+                moved.append(np.append(coins, corner))
+        return np.stack(moved), np.stack(plain)
+
+    def law(self, coins: Floats, weights: Floats, decide: Decide) -> Floats:
+        """Law of the verdicts over weighted coins, `[N, V]`."""
+        law = np.zeros_like(self.expected)
+        np.add.at(law, self.verdicts(coins, decide), weights)
+        return law
+
+    def verdicts(self, coins: Floats, decide: Decide) -> tuple[Ints, Ints]:
+        """End and token for every row of coins, all decided in one forest."""
+        count, size = len(coins), len(self.tree)
+        laws = self.targets.repeat(count, 1)
+        uniforms = torch.from_numpy(np.ascontiguousarray(coins[:, :-1])).reshape(-1)
+        ends, tokens = decide(repeated(self.tree, count), laws, uniforms, torch.from_numpy(coins[:, -1].copy()))
+        return ends.numpy() % size, tokens.numpy()
+
+
+def repeated(tree: DraftTree, count: int) -> Forest:
+    """`count` copies of a tree as one forest."""
+    size = len(tree)
+    rows = tree.draft_laws
+    if not isinstance(rows, Tensor):
+        blank = torch.zeros_like(next(iter(rows.values()))) if rows else torch.zeros(1)
+        rows = torch.stack([rows.get(node, blank) for node in range(size)])
+    excluded = {copy * size + node: tokens for copy in range(count) for node, tokens in tree.excluded.items()}
+    return Forest(
+        tree.topology.repeat(count), tree.tokens.repeat(count), rows.repeat(count, 1), tree.law, excluded, tree.planned
+    )
+
+
+def slices(rounds: Sequence[tuple[DraftTree, Tensor]], uniforms: Tensor) -> list[Tensor]:
+    """The uniforms of each round, `N + 1` for a tree of `N` nodes."""
+    return list(torch.split(uniforms, [len(tree) + 1 for tree, _ in rounds]))
+
+
+def method_decide(method: Method, order: str | None = None) -> Decide:
+    """The batched decision of a method."""
+    return lambda forest, laws, uniforms, token_uniforms: decide(forest, laws, method, uniforms, token_uniforms, order)
+
+
+def method_play(method: Method, order: str | None = None) -> Play:
+    """Consecutive rounds, each with uniforms of its own."""
+
+    def play(rounds: Sequence[tuple[DraftTree, Tensor]], uniforms: Tensor) -> list[Verdict]:
+        coins = slices(rounds, uniforms)
+        return [
+            verify(tree, laws, method, uniforms=part, order=order)
+            for (tree, laws), part in zip(rounds, coins, strict=True)
+        ]
+
+    return play
+
+
+def method_grid(method: Method, tree: DraftTree, targets: Tensor, order: str | None = None) -> Grid:
+    """The grid of a method on a tree."""
+    chosen = method.order if order is None else order
+    allocation = method.coupling.allocate(tree, targets, method.rule, chosen)
+    return Grid(tree, targets, outcome_law(tree, targets, method, chosen), allocation.accept)
+
+
+def small_grids(method: Method, count: int, seed: int, order: str | None = None) -> list[Grid]:
+    """Grids on a small drafted tree of each of `count` cases of the method's own draft law."""
+    grids = []
+    for number, case in enumerate(family_cases(method.draft_law, count, seed)):
+        model = case.model()
+        drafted = drafted_trees(case, model, np.zeros(1, dtype=np.int64))[-1]
+        if drafted.prefixes.shape[1] <= MOST_NODES:
+            grids.append(method_grid(method, *drafted.tree(number % len(drafted.chances), model), order))
+    return grids
+
+
+@dataclass(frozen=True)
+class DecisionFaults:
+    """What a grid found.
+
+    Attributes:
+        error: largest error of the law of the verdicts.
+        edges: rows in which a coin at an edge of its cell decided otherwise than one in its middle.
+        rows: how many rows with a coin at an edge there were.
+    """
+
+    error: float
+    edges: int
+    rows: int
+
+
+def audit_decision(grid: Grid, decide: Decide) -> DecisionFaults:
+    """One round: the law of the verdicts, and the edges: 0, the largest double below 1, acceptance probabilities."""
+    coins, weights = grid.rows()
+    error = float(np.abs(grid.law(coins, weights, decide) - grid.expected).max())
+    moved, plain = grid.edge_rows()
+    found, wanted = grid.verdicts(moved, decide), grid.verdicts(plain, decide)
+    return DecisionFaults(error, int(((found[0] != wanted[0]) | (found[1] != wanted[1])).sum()), len(moved))
+
+
+def audit_rounds(first: Grid, second: Grid, play: Play) -> float:
+    """Two rounds on two trees: largest error of the joint law of their verdicts over a grid of all their uniforms."""
+    early, early_weights = first.rows()
+    late, late_weights = second.rows()
+    law = np.zeros((*first.expected.shape, *second.expected.shape))
+    rounds = [(grid.tree, grid.targets) for grid in (first, second)]
+    for one, one_weight in zip(early, early_weights, strict=True):
+        for two, two_weight in zip(late, late_weights, strict=True):
+            verdicts = play(rounds, torch.from_numpy(np.concatenate([one, two])))
+            place = [(verdict.path[-1] if verdict.path else 0, verdict.next_token) for verdict in verdicts]
+            law[(*place[0], *place[1])] += one_weight * two_weight
+    return float(np.abs(law - np.multiply.outer(first.expected, second.expected)).max())

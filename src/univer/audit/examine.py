@@ -1,0 +1,117 @@
+"""Exact enumeration of all cases, each shared by the methods that take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from univer.audit.bound import BoundTooLargeError, accepted_length_bound
+from univer.audit.cases import Case, method_cases
+from univer.audit.enumeration import count_trees
+from univer.audit.report import Skipped
+from univer.audit.rounds import Enumeration
+from univer.audit.subject import Subject
+
+MOST_TREES = 5_000
+# Closed form, the family that it is a corner of, and the draft law on which the two are the same.
+CORNERS = (
+    *(("token", "mixed", "chain"), ("block", "univer-mixed", "chain"), ("rrsw", "mixed", "swor")),
+    *(("traversal", "univer-mixed", "swor"), ("greedy", "mixed", "greedy"), ("univer", "univer-mixed", "greedy")),
+    *(("membership", "mixed", "fixed"), ("membership", "univer-mixed", "fixed"), ("univer", "univer-mixed", "fixed")),
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What enumeration found about one subject on one case.
+
+    Attributes:
+        subject: the method and its order.
+        case: the case.
+        trees: drafted trees of the first round.
+        accepted: expected accepted length of the first round.
+        bound: the most that any lossless rule could reach; None where the programme is too large.
+        errors: largest error of the law of two rounds, by dtype.
+    """
+
+    subject: Subject
+    case: Case
+    trees: int
+    accepted: float
+    bound: float | None
+    errors: dict[torch.dtype, float]
+
+
+@dataclass(frozen=True)
+class CornerRecord:
+    """Largest difference between the outcome laws of a closed form and its family on one case."""
+
+    pair: tuple[str, str, str]
+    case: Case
+    difference: float
+
+
+class Examination:
+    """All cases of some subjects.
+
+    Args:
+        subjects: what is examined.
+        count: cases of each method's own draft law.
+        seed: of the models.
+        dtypes: of the laws; float64 comes first and gives the accepted lengths.
+        most_variables: size from which on the bound is left out.
+    """
+
+    def __init__(
+        self, subjects: Sequence[Subject], count: int, seed: int, dtypes: Sequence[torch.dtype], most_variables: int
+    ) -> None:
+        self.dtypes, self.most_variables = dtypes, most_variables
+        self.work: dict[Case, list[Subject]] = {}
+        for subject in subjects:
+            for case in method_cases(subject.method, count, seed):
+                self.work.setdefault(case, []).append(subject)
+        self.records: list[Record] = []
+        self.corners: list[CornerRecord] = []
+        self.skipped: list[Skipped] = []
+
+    def run(self, progress: Callable[[], None]) -> None:
+        """Examine every case; `progress` is called after each."""
+        for case, subjects in self.work.items():
+            self._examine(case, subjects)
+            progress()
+
+    def _examine(self, case: Case, subjects: list[Subject]) -> None:
+        names = tuple(dict.fromkeys(subject.method.name for subject in subjects))
+        trees = count_trees(case, case.model(), MOST_TREES)
+        if trees > MOST_TREES:
+            self.skipped.append(Skipped(case.name, names, f"more than {MOST_TREES} drafted trees"))
+            return
+        enumerations = {dtype: Enumeration(case, dtype) for dtype in self.dtypes}
+        main = enumerations[self.dtypes[0]]
+        bound = None
+        try:
+            bound = accepted_length_bound(main.first, main.model, case.depth, self.most_variables)
+        except BoundTooLargeError as error:
+            self.skipped.append(Skipped(f"bound of {case.name}", names, str(error)))
+        for subject in subjects:
+            if not all(subject.takes(drafted.forest) for drafted in main.first):
+                continue
+            found = {dtype: enumeration.measure(subject.outcome) for dtype, enumeration in enumerations.items()}
+            errors = {dtype: measured.error for dtype, measured in found.items()}
+            self.records.append(Record(subject, case, trees, found[self.dtypes[0]].accepted, bound, errors))
+        self.corners += self._compare(
+            case, main, {subject.method.name: subject for subject in subjects if subject.is_default}
+        )
+
+    def _compare(self, case: Case, enumeration: Enumeration, subjects: dict[str, Subject]) -> Iterator[CornerRecord]:
+        for pair in CORNERS:
+            if pair[2] == case.law and pair[0] in subjects and pair[1] in subjects:
+                one, other = subjects[pair[0]], subjects[pair[1]]
+                differences = []
+                for drafted in enumeration.first:
+                    laws = drafted.target_laws(enumeration.model)
+                    difference = one.outcome(drafted.forest, laws) - other.outcome(drafted.forest, laws)
+                    differences.append(float(difference.abs().max()))
+                yield CornerRecord(pair, case, max(differences))

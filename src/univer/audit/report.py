@@ -1,0 +1,128 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Row:
+    """What the audit found about one method with one sibling order. Numbers are None where a part was not run.
+
+    Attributes:
+        method: its name.
+        order: sibling order.
+        exact: False for a method that says itself that it does not keep the target's law; it counts as lossy whatever is measured.
+        draft_law: draft law of most of its cases.
+        cases: cases enumerated.
+        trees: drafted trees of their first rounds.
+        error64: largest error of the law of two rounds in float64.
+        error32: the same in float32.
+        accepted: mean expected accepted length of the first round over the cases with a bound.
+        bound: mean of the bounds.
+        attained: cases in which the bound is attained.
+        bounded: cases with a bound.
+        excess: most that the expected accepted length exceeds the bound by.
+        grid: largest error of the law of verdicts over a grid of uniforms, one round and two.
+        edges: decisions at an edge of a cell that differ from those inside it.
+        differing: shared uniforms on which `verify` differs from `decide`.
+        p_value: smallest p-value of the counted decisions.
+        tests: how many p-values there are.
+        growth: largest error of the law of one round over lawfully grown trees.
+        faults: what is not as it must be.
+    """
+
+    method: str
+    order: str
+    exact: bool
+    draft_law: str
+    cases: int = 0
+    trees: int = 0
+    error64: float | None = None
+    error32: float | None = None
+    accepted: float | None = None
+    bound: float | None = None
+    attained: int = 0
+    bounded: int = 0
+    excess: float | None = None
+    grid: float | None = None
+    edges: int | None = None
+    differing: int | None = None
+    p_value: float | None = None
+    tests: int = 0
+    growth: float | None = None
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def gap(self) -> float | None:
+        """Mean distance to the bound."""
+        return None if self.accepted is None or self.bound is None else self.bound - self.accepted
+
+
+@dataclass(frozen=True)
+class TwinRow:
+    """A broken twin, the check that it was put to, and the error shown."""
+
+    name: str
+    check: str
+    shows: str
+    error: float
+    caught: bool
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation between methods, over how many cases it was checked, its worst value and whether it holds."""
+
+    name: str
+    cases: int
+    worst: float
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A part of the audit that was left out, for whom, and why."""
+
+    what: str
+    methods: tuple[str, ...]
+    reason: str
+
+
+@dataclass
+class Report:
+    """The whole audit.
+
+    Attributes:
+        rows: one per method and sibling order.
+        twins: the broken twins.
+        relations: order relations and corners of the `mixed` family.
+        skipped: everything left out.
+        seed: of all random numbers.
+        seconds: how long it took.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    twins: list[TwinRow] = field(default_factory=list)
+    relations: list[Relation] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    seed: int = 0
+    seconds: float = 0.0
+
+    @property
+    def faults(self) -> list[str]:
+        """Everything that is not as it must be, in words."""
+        found = [f"{row.method} ({row.order}): {fault}" for row in self.rows for fault in row.faults]
+        found += [f"broken twin not caught: {twin.name}" for twin in self.twins if not twin.caught]
+        return found + [f"relation does not hold: {relation.name}" for relation in self.relations if not relation.holds]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is as it must be."""
+        return not self.faults
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain numbers and text, ready for JSON."""
+        rows = [{**asdict(row), "gap": row.gap} for row in self.rows]
+        return {**asdict(self), "rows": rows, "faults": self.faults, "ok": self.ok}

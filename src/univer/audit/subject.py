@@ -1,0 +1,55 @@
+"""What is audited: a method with one sibling order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from univer.couplings.order import ORDERS
+from univer.methods import Method
+from univer.tree import Forest
+from univer.verdict import outcome_law
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A method with one sibling order.
+
+    Attributes:
+        method: the method.
+        order: the order.
+    """
+
+    method: Method
+    order: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Name and order."""
+        return self.method.name, self.order
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the order is the method's own."""
+        return self.order == self.method.order
+
+    def outcome(self, forest: Forest, targets: Tensor) -> Tensor:
+        """The outcome law of a forest."""
+        return outcome_law(forest, targets, self.method, self.order)
+
+    def takes(self, forest: Forest) -> bool:
+        """Whether the order suits the forest: `gain` refuses trees that were pruned."""
+        try:
+            self.method.check(forest, self.order)
+        except ValueError:
+            return False
+        return True
+
+
+def subjects_of(method: Method) -> list[Subject]:
+    """A method in its own order, and in all others where siblings have an order and the coupling uses it."""
+    own = [Subject(method, method.order)]
+    if not method.coupling.uses_order or method.draft_law == "chain":
+        return own
+    return own + [Subject(method, order) for order in ORDERS if order != method.order]
