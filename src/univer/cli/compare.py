@@ -1,0 +1,163 @@
+"""`univer compare`: all methods on the same contexts, by their exact outcome laws."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from univer.models.catalogue import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from univer.bench import Comparison
+
+__all__ = ["compare"]
+
+COLUMNS = ("tree", "method", "draft law", "nodes", "tau", "95% interval", "gain over rrsw", "95% interval", "paper")
+
+
+def compare(
+    target: Annotated[str, typer.Option(help="Target model: smollm2-135m, a directory, or a hub id.")] = DEFAULT_MODEL,
+    draft: Annotated[
+        str | None,
+        typer.Option(help="As for 'univer generate'. [default: skip=16-18 for the default model, else lookup]"),
+    ] = None,
+    tree: Annotated[list[str] | None, typer.Option(help="A tree; may be given several times. [default: 2x5]")] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A method, or method:order; may be given several times. [default: all but the linear programmes]"
+        ),
+    ] = None,
+    prompts: Annotated[
+        Path | None, typer.Option(help="JSONL in the format of Spec-Bench. [default: our own, six kinds of task]")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="Number of prompts, kind after kind in turn.")] = 12,
+    contexts: Annotated[int, typer.Option(min=1, help="Contexts per prompt.")] = 8,
+    drafted: Annotated[int, typer.Option(min=1, help="Drafted trees per context and draft law.")] = 2,
+    new_tokens: Annotated[int, typer.Option(min=2, help="Length of the text that contexts are taken from.")] = 64,
+    temperature: Annotated[float, typer.Option(help="Above 0: at temperature 0 all exact methods agree.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(help="Keep so many most likely tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Keep the most likely tokens up to this mass.")] = None,
+    min_p: Annotated[
+        float | None, typer.Option(help="Keep tokens of this fraction of the largest probability.")
+    ] = None,
+    draft_temperature: Annotated[float | None, typer.Option(help="Of the draft. [default: the target's]")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of texts and draws.")] = 0,
+    dtype: Annotated[
+        str | None, typer.Option(help="float32, bfloat16 or float16. [default: what is fast here]")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1. [default: cuda where there is one]")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one object with all raw figures instead of the table.")
+    ] = False,
+    output: Annotated[Path | None, typer.Option(help="Write that object to a file as well; it must be new.")] = None,
+    trust_remote_code: Annotated[bool, typer.Option(help="Run Python code that comes with a model.")] = False,
+) -> int:
+    """Compare the acceptance length of all methods on the same contexts, without counting noise."""
+    try:
+        from univer.bench import load_prompts
+        from univer.bench.compare import compare as run
+        from univer.bench.compare import prepare
+        from univer.bench.prompts import encode
+        from univer.cli.drafts import default_draft, make_draft
+        from univer.engine import Sampling
+        from univer.engine.drafts import as_draft
+        from univer.models import load
+    except ModuleNotFoundError as error:
+        raise ValueError(f"comparing needs more packages: pip install 'univer[models]' ({error})") from error
+
+    # What can be refused without a model is refused before one is loaded.
+    sampling = Sampling(temperature, top_k, top_p, min_p)
+    if sampling.greedy:
+        raise ValueError("at temperature 0 every exact method keeps the same tokens: compare above 0")
+    draft_sampling = Sampling(draft_temperature, top_k, top_p, min_p) if draft_temperature is not None else None
+    if output is not None and output.exists():
+        raise ValueError(f"{output} exists already; results are not overwritten")
+    comparison = prepare(tree or ["2x5"], method)
+    chosen = load_prompts(prompts, count)
+
+    model, tokenizer = load(target, dtype, device, trust_remote_code)
+    drafter = as_draft(make_draft(draft or default_draft(target), tokenizer, dtype, device, trust_remote_code), model)
+    if drafter is None or drafter.fixed_only:
+        raise ValueError("this draft proposes fixed tokens only, on which all methods are membership: name another")
+    shapes = {(entry.shape.name, entry.shape.law) for _, entry in comparison.entries}
+    encoded = [(prompt, encode(tokenizer, prompt.text).to(model.device)) for prompt in chosen]
+    interrupted = False
+    with _progress(len(chosen) * contexts * drafted * len(shapes)) as advance:
+        try:
+            run(
+                model,
+                drafter,
+                encoded,
+                sampling=sampling,
+                draft_sampling=draft_sampling,
+                places=contexts,
+                drafted=drafted,
+                new_tokens=new_tokens,
+                seed=seed,
+                progress=advance,
+                into=comparison,
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+    found = comparison.to_dict() | {"interrupted": interrupted}
+    if output is not None and comparison.taus:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if as_json:
+        typer.echo(json.dumps(found, indent=1))
+    else:
+        _print(comparison, interrupted)
+    return 130 if interrupted else 0
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr, told the number of finished contexts."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("trees", total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _print(comparison: "Comparison", interrupted: bool) -> None:
+    from univer.cli.terminal import print_table, standard_output
+
+    console = standard_output()
+    rows = comparison.rows()
+    if not rows:
+        console.print("interrupted before the first prompt was finished: nothing to show")
+        return
+    cells = []
+    for (tree, _), row in zip(comparison.entries, rows, strict=True):
+        gain = row.gain
+        cells.append(
+            [
+                tree,
+                row.entry.name + ("" if row.entry.method.exact else " (lossy)"),
+                row.entry.shape.law,
+                f"{row.nodes:.1f}",
+                f"{row.tau.value:.3f}",
+                f"{row.tau.low:.3f} to {row.tau.high:.3f}",
+                f"{gain.value:+.1%}" if gain else "",
+                f"{gain.low:+.1%} to {gain.high:+.1%}" if gain else "",
+                f"{row.paper:+.1%}" if row.paper is not None else "",
+            ]
+        )
+    print_table(COLUMNS, cells)
+    settings = comparison.settings
+    versions = settings["machine"]["versions"]
+    console.print(
+        f"{settings['target']} with {settings['draft']}, {settings['dtype']} on {settings['device']}, "
+        f"temperature {settings['temperature']}, {len(comparison.taus)} prompts, {settings['places']} contexts each, "
+        f"{settings['drafted']} drafted trees per context and law, seed {settings['seed']}, "
+        f"univer {versions['univer']}, torch {versions['torch']}, transformers {versions['transformers']}"
+        + (" (interrupted: the prompts finished so far)" if interrupted else ""),
+        soft_wrap=True,
+    )

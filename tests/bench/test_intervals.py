@@ -1,0 +1,29 @@
+import numpy as np
+import pytest
+
+from univer.bench.intervals import gain_interval, mean_interval
+
+
+def test_pairing_removes_what_prompts_share() -> None:
+    """Prompts differ a lot, the gain is 5 % on each: the paired interval is narrow, that of the mean is wide."""
+    rng = np.random.default_rng(0)
+    reference = rng.uniform(1, 6, 20)
+    values = reference * (1.05 + rng.normal(0, 0.002, 20))
+    gain, mean = gain_interval(values, reference), mean_interval(values)
+    assert gain.value == pytest.approx(values.mean() / reference.mean() - 1)
+    assert 0.045 < gain.low < gain.value < gain.high < 0.055
+    assert mean.high - mean.low > 0.5
+
+
+def test_coverage_of_the_interval() -> None:
+    rng = np.random.default_rng(1)
+    hits = 0
+    for _ in range(60):
+        interval = mean_interval(rng.normal(3.0, 1.0, 40))
+        hits += interval.low <= 3.0 <= interval.high
+    assert 50 <= hits <= 60
+
+
+def test_one_prompt_has_no_width() -> None:
+    interval = gain_interval([3.0], [2.0])
+    assert interval.value == interval.low == interval.high == pytest.approx(0.5)

@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import pytest
+
+from tiny_models import byte_tokenizer
+from univer.bench import load_prompts
+from univer.bench.prompts import encode
+
+
+def test_our_own_prompts_are_six_kinds_in_turn() -> None:
+    prompts = load_prompts()
+    assert len(prompts) == 36
+    assert len({prompt.kind for prompt in prompts}) == 6
+    assert len({prompt.text for prompt in prompts}) == 36
+    assert len({prompt.kind for prompt in load_prompts(limit=6)}) == 6
+
+
+def test_a_file_in_the_format_of_spec_bench(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text(
+        '{"question_id": 81, "category": "writing", "turns": ["One", "Two"]}\n\n'
+        '{"question_id": 82, "category": "writing", "turns": ["Three"]}\n'
+        '{"question_id": 83, "category": "rag", "turns": ["Four"]}\n',
+        encoding="utf-8",
+    )
+    assert [(prompt.name, prompt.text) for prompt in load_prompts(path)] == [
+        ("81", "One"),
+        ("83", "Four"),
+        ("82", "Three"),
+    ]
+
+
+@pytest.mark.parametrize("line", ["no json", "{}", '{"turns": []}', "[1]"])
+def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text('{"turns": ["fine"]}\n' + line + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2 is no prompt"):
+        load_prompts(path)
+    path.write_text("\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="holds no prompts"):
+        load_prompts(path)
+
+
+def test_the_chat_template_is_used_once() -> None:
+    tokenizer = byte_tokenizer()
+    ids = encode(tokenizer, "hi")
+    assert tokenizer.decode(ids[0]) == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+    tokenizer.chat_template = None
+    assert tokenizer.decode(encode(tokenizer, "hi")[0]) == "hi"
