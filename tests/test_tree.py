@@ -33,6 +33,10 @@ def test_the_sampling_law_leaves_out_fixed_and_dropped_tokens() -> None:
     torch.testing.assert_close(ROW, torch.tensor([0.4, 0.3, 0.2, 0.1, 0.0]))
 
 
+def test_dropped_tokens_may_be_listed_for_every_node() -> None:
+    assert make(excluded=[[1], [], []]).excluded == make(excluded={0: [1]}).excluded == {0: (1,)}
+
+
 def test_a_tensor_of_rows_equals_a_mapping() -> None:
     rows = torch.stack([ROW, ROW * 0, ROW * 0])
     tree = make(draft_laws=rows)

@@ -154,6 +154,15 @@ def test_bad_input_is_refused() -> None:
         verify(tree, target, "univer", uniforms=[1.0] * 16)
 
 
+def test_fault_24_laws_of_different_vocabularies_are_refused() -> None:
+    tree, target = tree_for("univer", 0)
+    with pytest.raises(ValueError, match="draft laws have 12 tokens and target laws 14"):
+        outcome_law(tree, torch.nn.functional.pad(target, (0, 2)), "univer")
+    fixed = DraftTree([0, 7], [-1, 0], ["root", "fixed"], {}, "fixed")
+    with pytest.raises(ValueError, match="outside the target's vocabulary of 5"):
+        outcome_law(fixed, torch.full((2, 5), 0.2), "membership")
+
+
 def test_a_lone_root_draws_from_the_target() -> None:
     p = torch.tensor([[0.0, 0.25, 0.75]])
     tree = DraftTree([5], [-1], ["root"], {}, "greedy")

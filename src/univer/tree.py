@@ -111,7 +111,8 @@ class DraftTree(Forest):
         draft_laws: the row `Q_v` (`[V]`, float32 or float64, sums to 1 within 1e-4) of every node that has a sampled
             child, as a mapping node -> row or a tensor `[N, V]`.
         law: name of the draft law, one of `DRAFT_LAWS`.
-        excluded: per node, tokens that were its fixed children at draw time and have been dropped since.
+        excluded: per node (a mapping, or one entry for every node), tokens that were its fixed children at draw time
+            and have been dropped since.
         planned: False for a tree whose expansions of one level were not decided together before any token of the next
             level was drawn; such a tree refuses the sibling order `gain`.
 
@@ -134,7 +135,7 @@ class DraftTree(Forest):
         slots: Sequence[str],
         draft_laws: Rows | None,
         law: str,
-        excluded: Mapping[int, Sequence[int]] | None = None,
+        excluded: Mapping[int, Sequence[int]] | Sequence[Sequence[int]] | None = None,
         *,
         planned: bool = True,
     ) -> None:
@@ -154,7 +155,8 @@ class DraftTree(Forest):
         else:
             ids = torch.tensor(list(tokens), dtype=torch.long, device=None if some_row is None else some_row.device)
         topology = Topology(np.asarray(parents), np.array([SLOT_NAMES.index(slot) for slot in slots]))
-        super().__init__(topology, ids, rows, law, excluded, planned)
+        dropped = dict(enumerate(excluded)) if isinstance(excluded, Sequence) else excluded
+        super().__init__(topology, ids, rows, law, dropped, planned)
         self._check_structure()
         self._check_draws()
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from univer.couplings.base import next_token_laws
 from univer.laws import LAW_DTYPES, sample
 from univer.methods import Method, resolve
-from univer.tree import DraftTree, Forest
+from univer.tree import DraftTree, Forest, index
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,21 @@ def _prepare(tree: Forest, target_laws: Tensor, method: str | Method, order: str
         raise ValueError(
             f"target laws must be float32 or float64, got {target_laws.dtype}: use univer.laws.law_from_logits"
         )
+    _check_vocabulary(tree, target_laws.shape[1])
     chosen.check(tree, order)
     return chosen, order
+
+
+def _check_vocabulary(tree: Forest, size: int) -> None:
+    rows = tree.draft_laws
+    some_row = rows if isinstance(rows, Tensor) else next(iter(rows.values()), None)
+    if some_row is not None and some_row.shape[-1] != size:
+        raise ValueError(
+            f"draft laws have {some_row.shape[-1]} tokens and target laws {size}: cut or zero-fill the draft's rows"
+        )
+    drafted = tree.tokens[index(np.nonzero(tree.topology.parents >= 0)[0], tree.device)]
+    if len(drafted) and not 0 <= int(drafted.min()) <= int(drafted.max()) < size:
+        raise ValueError(f"the tree holds tokens outside the target's vocabulary of {size}")
 
 
 def _uniforms(count: int, generator: torch.Generator | None, given: Sequence[float] | Tensor | None) -> Tensor:

@@ -15,7 +15,7 @@ from univer.topology import Group, Ints
 from univer.tree import DraftTree, Forest, index, rows_of
 
 # Entries of one block of law rows: large enough to hide the cost of calls, small beside a copy of the laws.
-BLOCK_ENTRIES = {"cpu": 1 << 20}
+BLOCK_ENTRIES = {"cpu": 1 << 19}
 BLOCK_ENTRIES_ELSEWHERE = 1 << 25
 
 
