@@ -11,6 +11,7 @@ from tiny_models import save_tiny_llama
 
 # Two threads beside each other gain nothing on models this small, and more of them slow a busy machine down.
 torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 

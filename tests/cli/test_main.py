@@ -70,3 +70,11 @@ def test_models_need_their_own_extra() -> None:
     assert finished.returncode == 2
     assert "pip install 'univer[models]'" in finished.stderr
     assert finished.stderr.count("\n") == 1
+
+
+def test_listing_methods_loads_no_model_library() -> None:
+    script = (
+        "import sys; from univer.cli import main; main(['methods', '--json']); "
+        "sys.exit('transformers' in sys.modules or 'scipy.stats' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
