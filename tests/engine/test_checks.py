@@ -184,8 +184,15 @@ def test_a_draft_is_a_model_a_draft_or_a_text():
 
 @pytest.mark.parametrize("method", ["rrs", "traversal", "spectr", "block"])
 def test_methods_that_sample_refuse_a_draft_of_fixed_tokens(method):
-    with pytest.raises(ValueError, match=f"the method '{method}' needs trees drawn by the law"):
+    with pytest.raises(ValueError, match=f"the method '{method}' needs a tree drawn by the law"):
         generate(tiny("llama"), "lookup", PROMPT, method=method, tree="chain-2", max_new_tokens=2)
+
+
+def test_orders_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="unknown sibling order 'best'"):
+        generate(tiny("llama"), "lookup", PROMPT, order="best", temperature=0, max_new_tokens=2)
+    with pytest.raises(ValueError, match="at most 10 children, a node has 11"):
+        generate(tiny("llama"), near_copy("llama"), PROMPT, order="gain", tree="11x1", max_new_tokens=2)
 
 
 def test_unknown_methods_and_trees_are_refused():

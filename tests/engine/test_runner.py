@@ -72,6 +72,19 @@ def test_window_empty_full_and_wrapped(family, prompt):
         torch.testing.assert_close(logits[node], expected, atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize("length", [3, 4, 5, 8, 11])
+@pytest.mark.parametrize("family", ["mistral", "gemma3", "llama"])
+def test_long_prompts_are_read_in_pieces_where_they_need_a_mask(family, length, monkeypatch):
+    monkeypatch.setattr("univer.engine.runner.MASKED_TOKENS", 4)
+    prompt = list(range(3, 3 + length))
+    runner = TreeRunner(tiny(family))
+    with torch.inference_mode():
+        logits = runner.extend(prompt)
+    torch.testing.assert_close(logits, plain_logits(tiny(family), prompt), atol=1e-4, rtol=0)
+    masked = family != "llama" and length > 5
+    assert runner.passes == (-(-length // 4) if masked else 1)
+
+
 def cache_of(model, tokens):
     runner = TreeRunner(model)
     with torch.inference_mode():
@@ -143,7 +156,7 @@ def test_draft_keeps_its_own_cache_equal_to_a_fresh_prefill():
     accepted = set()
     for step in generation:
         accepted.add(sum(step.from_draft))
-        session = generation._session
+        session = generation.session
         if session.runner.length:
             assert session.runner.nodes == 0
             assert len(generation.committed) - 2 <= session.runner.length < len(generation.committed)

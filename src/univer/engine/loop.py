@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from univer.drafting.base import DraftRequest, DraftSession
-from univer.drafting.shapes import Shape, parse_shape
 from univer.engine.checks import check_model, check_tokenizers, context_limit, readable_tokens
 from univer.engine.decision import Decision, GreedyDecision, SampledDecision
 from univer.engine.drafts import as_draft
 from univer.engine.options import Options, prompt_tokens
+from univer.engine.plan import TreePlan
 from univer.engine.probe import check_tree_attention
 from univer.engine.round import Round
 from univer.engine.runner import TreeRunner
@@ -88,22 +88,11 @@ class Generation(Iterator[Step]):
 
         method = resolve(options.method)
         self._draft = as_draft(draft, target)
-        law = "fixed" if sampling.greedy or (self._draft and self._draft.fixed_only) else method.draft_law
-        if law == "fixed" and not sampling.greedy and not method.rule.fits("fixed", 1, 0):
-            raise ValueError(
-                f"the method {method.name!r} needs trees drawn by the law {method.draft_law!r}; the draft "
-                f"{self._draft.name if self._draft else ''!r} proposes fixed tokens only: use 'univer' or 'membership'"
-            )
-        self.shape = parse_shape(options.tree if self._draft else [-1], law)
-        self._clipped: dict[int, Shape] = {}
+        self._draft_laws = options.draft_laws.laws
+        self.plan = TreePlan(options.tree, self._draft, method, options.order, greedy=sampling.greedy)
         self.target = TreeRunner(target)
-        self._branching = len(self.shape.parents) > self.shape.depth + 1
-        if self._branching and not self.target.pattern.honours_masks:
-            raise ValueError(
-                f"the target's attention back end {self.target.pattern.backend!r} only knows causal masks and cannot "
-                "read a branching tree: load it with attn_implementation='sdpa' or 'eager', or use tree='chain-5'"
-            )
-        if len(self.shape.parents) > 1 and self.target.pattern.honours_masks:
+        self.plan.check_attention(self.target.pattern)
+        if self.plan.drafts and self.target.pattern.honours_masks:
             check_tree_attention(target, "target")
         self._generator = options.random_source()
         self._decide: Decision = (
@@ -112,11 +101,11 @@ class Generation(Iterator[Step]):
         self.stats = GenerationStats(
             method=method.name if self._draft else "plain",
             draft=self._draft.name if self._draft else "none",
-            tree=self.shape.name if self._draft else "none",
+            tree=self.plan.shape.name if self._draft else "none",
             prompt_tokens=len(self.committed),
         )
         self._clock = PhaseClock(self.stats.seconds, self.target.device)
-        self._session: DraftSession | None = None
+        self.session: DraftSession | None = None
         self._round: Round | None = None
         self._ended = len(self.committed) >= limit
         self._streamed = 0
@@ -150,7 +139,7 @@ class Generation(Iterator[Step]):
         self.committed += step.tokens
         self.stats.new_tokens += len(step.tokens)
         self.stats.target_passes = self.target.passes
-        self.stats.draft_passes = self._session.passes if self._session else 0
+        self.stats.draft_passes = self.session.passes if self.session else 0
         self._stream(step.tokens)
         return step
 
@@ -171,16 +160,16 @@ class Generation(Iterator[Step]):
             request = DraftRequest(
                 vocabulary=logits.shape[-1],
                 device=logits.device,
-                laws=self.options.draft_laws.laws,
+                laws=self._draft_laws,
                 generator=self._generator,
-                branching=self._branching,
+                branching=self.plan.branching,
                 max_length=self.stop.max_length,
             )
-            self._session = self._draft.start(request)
+            self.session = self._draft.start(request)
             self._clock.charge("draft")
-        root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.shape.law)
+        root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.plan.shape.law)
         verdict = self._decide(root, logits, self._clock, "the target's prefill")
-        self._round = Round(self.target, self._session, self._decide, self._clock)
+        self._round = Round(self.target, self.session, self._decide, self._clock)
         tokens, reason = self.stop.cut([verdict.next_token], len(self.committed))
         self._end(reason)
         return Step(tokens, [False], None)
@@ -188,9 +177,10 @@ class Generation(Iterator[Step]):
     def _next_round(self, parts: Round) -> Step:
         """Play one round with a tree no deeper than the text may still grow."""
         depth = self.stop.max_length - len(self.committed) - 1
-        clipped = depth < self.shape.depth
-        shape = self._clipped.setdefault(depth, self.shape.clipped(depth)) if clipped else self.shape
-        tree, verdict = parts.play(self.committed, shape, f"the target's round {len(self.stats.rounds) + 1}")
+        clipped = depth < self.plan.shape.depth
+        tree, verdict = parts.play(
+            self.committed, self.plan.at_depth(depth), f"the target's round {len(self.stats.rounds) + 1}"
+        )
         block = [*verdict.tokens, verdict.next_token]
         tokens, reason = self.stop.cut(block, len(self.committed))
         accepted = min(len(verdict.path), len(tokens))

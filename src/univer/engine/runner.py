@@ -13,6 +13,9 @@ from torch import Tensor
 from univer.engine.attention import attention_pattern
 from univer.engine.cache import check_lengths, keep_nodes, new_cache
 
+# Committed tokens read in one pass where they need a mask.
+MASKED_TOKENS = 1024
+
 
 class TreeRunner:
     """Runs a causal language model over a growing text and over trees that hang below its end.
@@ -56,6 +59,14 @@ class TreeRunner:
         """
         if self.nodes:
             raise RuntimeError("committed tokens cannot be read while candidate nodes are pending: call keep first")
+        if not self.pattern.causal_without_mask(self.length, len(tokens)):
+            # A mask over a long prompt would take the square of its length.
+            for start in range(0, len(tokens) - MASKED_TOKENS, MASKED_TOKENS):
+                self._extend(tokens[start : start + MASKED_TOKENS])
+            tokens = tokens[(len(tokens) - 1) // MASKED_TOKENS * MASKED_TOKENS :]
+        return self._extend(tokens)
+
+    def _extend(self, tokens: Sequence[int]) -> Tensor:
         count = len(tokens)
         positions = torch.arange(self.length, self.length + count, device=self.device)
         mask = None
