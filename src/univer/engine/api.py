@@ -85,6 +85,16 @@ def generate(
         ValueError: something is not supported or out of range; the message names it.
         TypeError: an unknown setting or an unsuitable object.
 
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> config = LlamaConfig(vocab_size=50, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
+        ...                      num_attention_heads=2)
+        >>> target = LlamaForCausalLM(config).eval()
+        >>> result = generate(target, "first=1", torch.tensor([[5, 7]]), tree="2x2", max_new_tokens=8, seed=0,
+        ...                   eos_token_id=None)
+        >>> result.sequences.shape, result.stats.new_tokens
+        (torch.Size([1, 10]), 8)
+
     References:
         Weng, Hu, Yairi, "UniVer", arXiv 2605.04543.
     """
