@@ -127,8 +127,8 @@ FAMILIES: dict[str, tuple[str, str, tuple[Plan, ...]]] = {
         ),
     ),
     "fixed": ("fixed", "", (Plan("2x2", 4), Plan("3x2", 5), Plan("2x3", 3), Plan(WIDE, 6), Plan("4x1", 4))),
-    "dropped": ("greedy", "fixed", (Plan("3x2", 4), Plan(WIDE, 5), Plan(LAST, 4))),
-    "dropped-mixed": ("mixed", "fixed", (Plan("3x2", 4, 1), Plan(((0,), (1,), (2,), (3,), (0, 0), (2, 0)), 5, 2))),
+    "dropped": ("greedy", "fixed", (Plan("3x2", 4), Plan(WIDE, 4), Plan(LAST, 3))),
+    "dropped-mixed": ("mixed", "fixed", (Plan("3x2", 4, 1), Plan(((0,), (1,), (2,), (3,), (0, 0), (2, 0)), 4, 2))),
     "pruned": ("swor", "tokens", (Plan("2x2", 3), Plan(RIGHT, 4), Plan(DEEP, 3))),
     "pruned-mixed": ("mixed", "tokens", (Plan("3x2", 3, 2), Plan(WIDE, 4, 2))),
     "pruned-iid": ("iid", "tokens", (Plan(RIGHT, 3),)),
@@ -172,13 +172,14 @@ def family_cases(family: str, count: int, seed: int) -> list[Case]:
     return cases
 
 
-def method_cases(method: Method, count: int, seed: int) -> list[Case]:
+def method_cases(method: Method, count: int, seed: int, large: bool = True) -> list[Case]:
     """The cases of a method: `count` of its own draft law, some of each other law that it takes, one beyond the limit.
 
     Args:
         method: the method.
         count: number of cases of its own law.
         seed: of the models.
+        large: whether to add one case close to the limit on the number of drafted trees.
     """
     own, costly = method.draft_law, isinstance(method.rule, OptimalTransport)
     cases: list[Case] = []
@@ -187,7 +188,7 @@ def method_cases(method: Method, count: int, seed: int) -> list[Case]:
             continue
         share = count if family.removeprefix("small-") == own else max(1, count // SHARE_OF_OTHER_LAWS)
         cases += [case for case in family_cases(family, share, seed) if _fits(method, case)]
-    for plans in () if costly else (LARGE, BEYOND):
+    for plans in () if costly else (LARGE, BEYOND) if large else (BEYOND,):
         if own in plans:
             cases.append(Case(own, plans[own].shape(own), plans[own].vocabulary, "medley", seed * 1000 + count))
     return cases

@@ -125,13 +125,13 @@ def repeated(tree: DraftTree, count: int) -> Forest:
     """`count` copies of a tree as one forest."""
     size = len(tree)
     rows = tree.draft_laws
-    if not isinstance(rows, Tensor):
-        blank = torch.zeros_like(next(iter(rows.values()))) if rows else torch.zeros(1)
+    if not isinstance(rows, Tensor) and rows:
+        blank = torch.zeros_like(next(iter(rows.values())))
         rows = torch.stack([rows.get(node, blank) for node in range(size)])
+    if isinstance(rows, Tensor):
+        rows = rows.repeat(count, 1)
     excluded = {copy * size + node: tokens for copy in range(count) for node, tokens in tree.excluded.items()}
-    return Forest(
-        tree.topology.repeat(count), tree.tokens.repeat(count), rows.repeat(count, 1), tree.law, excluded, tree.planned
-    )
+    return Forest(tree.topology.repeat(count), tree.tokens.repeat(count), rows, tree.law, excluded, tree.planned)
 
 
 def slices(rounds: Sequence[tuple[DraftTree, Tensor]], uniforms: Tensor) -> list[Tensor]:
@@ -155,6 +155,27 @@ def method_play(method: Method, order: str | None = None) -> Play:
         ]
 
     return play
+
+
+def one_by_one(method: Method, grid: Grid, order: str | None = None) -> Decide:
+    """The decision by `univer.verify`, tree by tree, on copies of the grid's own tree."""
+
+    def decide_all(forest: Forest, laws: Tensor, uniforms: Tensor, token_uniforms: Tensor) -> tuple[Tensor, Tensor]:
+        coins = torch.cat([uniforms.reshape(len(token_uniforms), -1), token_uniforms[:, None]], 1)
+        verdicts = [verify(grid.tree, grid.targets, method, uniforms=row, order=order) for row in coins]
+        ends = [verdict.path[-1] if verdict.path else 0 for verdict in verdicts]
+        return torch.tensor(ends), torch.tensor([verdict.next_token for verdict in verdicts])
+
+    return decide_all
+
+
+def generator_faults(method: Method, grid: Grid, order: str | None, seed: int, rounds: int = 8) -> int:
+    """Rounds in which `verify` with a generator is not what it is with the next `N + 1` uniforms of that generator."""
+    source, twin = (torch.Generator().manual_seed(seed) for _ in range(2))
+    coins = torch.rand(rounds, len(grid.tree) + 1, generator=twin, dtype=torch.float64)
+    drawn = [verify(grid.tree, grid.targets, method, generator=source, order=order) for _ in range(rounds)]
+    given = [verify(grid.tree, grid.targets, method, uniforms=row, order=order) for row in coins]
+    return sum(one != other for one, other in zip(drawn, given, strict=True))
 
 
 def method_grid(method: Method, tree: DraftTree, targets: Tensor, order: str | None = None) -> Grid:

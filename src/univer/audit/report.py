@@ -13,7 +13,7 @@ class Row:
     Attributes:
         method: its name.
         order: sibling order.
-        exact: False for a method that says itself that it does not keep the target's law; it counts as lossy whatever is measured.
+        exact: False for a method that says itself that it is lossy; it counts as lossy whatever is measured.
         draft_law: draft law of most of its cases.
         cases: cases enumerated.
         trees: drafted trees of their first rounds.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from univer.audit.cases import Case
 from univer.couplings.order import ORDERS
 from univer.methods import Method
 from univer.tree import Forest
@@ -34,17 +35,18 @@ class Subject:
         """Whether the order is the method's own."""
         return self.order == self.method.order
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is a row of its own wherever methods are compared: the method's own order, and `gain`."""
+        return self.is_default or self.order == "gain"
+
     def outcome(self, forest: Forest, targets: Tensor) -> Tensor:
         """The outcome law of a forest."""
         return outcome_law(forest, targets, self.method, self.order)
 
-    def takes(self, forest: Forest) -> bool:
-        """Whether the order suits the forest: `gain` refuses trees that were pruned."""
-        try:
-            self.method.check(forest, self.order)
-        except ValueError:
-            return False
-        return True
+    def takes(self, case: Case) -> bool:
+        """Whether the order suits the case: `gain` refuses trees from which something was dropped."""
+        return self.order != "gain" or not case.drop
 
 
 def subjects_of(method: Method) -> list[Subject]:

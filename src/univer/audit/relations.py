@@ -1,0 +1,60 @@
+"""What must hold between methods, and between a method and the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from univer.audit.bound import TOLERANCE
+from univer.audit.cases import Case
+from univer.audit.examine import CORNERS, CornerRecord, Record
+from univer.audit.report import Relation
+
+NEVER_BELOW = (("univer", "greedy"), ("block", "token"))
+# Where theory says that a method is optimal: its name, for which cases, and the test for them.
+ATTAINED: tuple[tuple[str, str, Callable[[Case], bool]], ...] = (
+    ("block", "chains", lambda case: case.law == "chain"),
+    ("membership", "trees without sampled children", lambda case: case.law == "fixed"),
+    ("token", "depth 1", lambda case: case.depth == 1),
+    ("greedy", "depth 1", lambda case: case.depth == 1),
+    ("univer", "depth 1", lambda case: case.depth == 1),
+    ("optimal", "depth 1", lambda case: case.depth == 1),
+    ("optimal-lifted", "depth 1", lambda case: case.depth == 1),
+)
+
+
+def relations(records: Sequence[Record], corners: Sequence[CornerRecord], rounding: float) -> list[Relation]:
+    """Every relation that the examined methods take part in.
+
+    Args:
+        records: what enumeration found.
+        corners: comparisons of closed forms with their family.
+        rounding: difference of two accepted lengths or laws that is none.
+    """
+    own = {(record.subject.method.name, record.case): record for record in records if record.subject.is_default}
+    found = []
+    for better, worse in NEVER_BELOW:
+        gains = [
+            record.accepted - own[worse, case].accepted
+            for (name, case), record in own.items()
+            if name == better and (worse, case) in own
+        ]
+        if gains:
+            found.append(Relation(f"{better} never below {worse}", len(gains), min(gains), min(gains) >= -rounding))
+    for name, where, applies in ATTAINED:
+        gaps = [
+            record.bound - record.accepted
+            for (method, case), record in own.items()
+            if method == name and record.bound is not None and not case.drop and applies(case)
+        ]
+        if gaps:
+            found.append(
+                Relation(
+                    f"{name} attains the bound: {where}", len(gaps), max(gaps), max(gaps) <= max(TOLERANCE, rounding)
+                )
+            )
+    for pair in CORNERS:
+        differences = [record.difference for record in corners if record.pair == pair]
+        if differences:
+            name = f"{pair[0]} equals {pair[1]} on {pair[2]} trees"
+            found.append(Relation(name, len(differences), max(differences), max(differences) <= rounding))
+    return found
