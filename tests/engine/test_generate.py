@@ -1,5 +1,7 @@
 """Greedy text against transformers' own, for every architecture, draft and shape."""
 
+import copy
+
 import pytest
 import torch
 
@@ -150,3 +152,14 @@ def test_chain_of_right_tokens_in_script_is_followed_to_its_end():
     draft = ScriptedDraft([chain(expected[len(PROMPT) + 1 : len(PROMPT) + 4])])
     assert text_of(tiny("llama"), draft, PROMPT, tree="chain-3", max_new_tokens=7) == expected
     assert draft.paths[0] == [1, 2, 3]
+
+
+def test_double_precision_throughout():
+    target = copy.deepcopy(tiny("gpt2")).double()
+    expected = greedy_reference(target, PROMPT, NEW)
+    assert text_of(target, copy.deepcopy(near_copy("gpt2")).double(), PROMPT) == expected
+    assert text_of(target, near_copy("gpt2"), PROMPT) == expected
+    sampled = [
+        text_of(target, draft, PROMPT, temperature=0.8, seed=1, tree="2x2") for draft in (near_copy("gpt2"), "first=1")
+    ]
+    assert all(len(text) == len(PROMPT) + NEW for text in sampled)

@@ -44,6 +44,17 @@ def test_an_architecture_that_honours_trees_is_accepted():
     assert result.sequences[0].tolist() == greedy_reference(model, prompt, 12)
 
 
+def test_a_model_in_training_mode_is_asked_in_evaluation_mode():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = OlmoForCausalLM(OlmoConfig(**DECODER, attention_dropout=0.5)).train()
+    result = generate(model, "first=1", torch.tensor([[3, 4, 5]]), temperature=0, max_new_tokens=6)
+    assert model.training
+    assert all(module.training for module in model.modules())
+    expected = generate(model.eval(), None, torch.tensor([[3, 4, 5]]), temperature=0, max_new_tokens=6)
+    assert torch.equal(result.sequences, expected.sequences)
+
+
 def test_a_model_is_asked_only_once():
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -9,7 +9,6 @@ from transformers import LogitsProcessorList, TemperatureLogitsWarper
 
 from engine.families import near_copy, tiny
 from univer.engine import generate, plain
-from univer.engine.options import prompt_tokens
 from univer.engine.settings import check_settings
 
 PROMPT = torch.tensor([[3, 14, 15]])
@@ -108,43 +107,3 @@ def test_fault_28_ranges_are_checked_before_anything_runs(options):
 
     with pytest.raises(ValueError, match=next(iter(options))):
         generate(Untouchable(), None, PROMPT, **options)
-
-
-def test_draft_settings_exclude_each_other():
-    from univer.engine import Sampling
-
-    with pytest.raises(ValueError, match="draft_temperature or draft_sampling"):
-        generate(tiny("llama"), near_copy("llama"), PROMPT, draft_temperature=1.0, draft_sampling=Sampling())
-
-
-def test_fault_18_batches_and_inner_padding_are_refused_and_left_padding_is_stripped():
-    padded = torch.tensor([[0, 0, 3, 14, 15]])
-    mask = torch.tensor([[0, 0, 1, 1, 1]])
-    options = {"temperature": 0, "max_new_tokens": 6}
-    result = generate(tiny("llama"), near_copy("llama"), padded, attention_mask=mask, **options)
-    assert torch.equal(result.sequences, generate(tiny("llama"), None, PROMPT, **options).sequences)
-    with pytest.raises(ValueError, match="batches are not supported, got 2 prompts"):
-        generate(tiny("llama"), None, PROMPT.repeat(2, 1))
-    with pytest.raises(ValueError, match="only padding on the left is supported"):
-        generate(tiny("llama"), None, padded, attention_mask=mask.flip(1))
-    with pytest.raises(ValueError, match="attention_mask has 3 entries for 5 tokens"):
-        generate(tiny("llama"), None, padded, attention_mask=mask[:, :3])
-
-
-@pytest.mark.parametrize(
-    ("ids", "error", "message"),
-    [
-        (torch.zeros(1, 0, dtype=torch.long), ValueError, "the prompt is empty"),
-        (torch.zeros(1, 2, 3, dtype=torch.long), ValueError, r"must be \[1, length\]"),
-        (torch.tensor([[5, 10]]), ValueError, "outside the target's vocabulary of 10"),
-        (torch.tensor([[5, -1]]), ValueError, "outside the target's vocabulary of 10"),
-        (torch.tensor([[0.5]]), TypeError, "whole numbers"),
-    ],
-)
-def test_prompts_that_are_none(ids, error, message):
-    with pytest.raises(error, match=message):
-        prompt_tokens(ids, None, 10)
-
-
-def test_a_flat_list_is_a_prompt():
-    assert prompt_tokens([4, 5], None, 10) == [4, 5]

@@ -92,8 +92,11 @@ class Generation(Iterator[Step]):
         self.plan = TreePlan(options.tree, self._draft, method, options.order, greedy=sampling.greedy)
         self.target = TreeRunner(target)
         self.plan.check_attention(self.target.pattern)
+        models = [target, *(self._draft.models if self._draft else ())]
+        self._training = [m for model in models if isinstance(model, nn.Module) for m in model.modules() if m.training]
         if self.plan.drafts and self.target.pattern.honours_masks:
-            check_tree_attention(target, "target")
+            with _evaluating(self._training):
+                check_tree_attention(target, "target")
         self._generator = options.random_source()
         self._decide: Decision = (
             GreedyDecision() if sampling.greedy else SampledDecision(sampling, method, options.order, self._generator)
@@ -109,8 +112,6 @@ class Generation(Iterator[Step]):
         self._round: Round | None = None
         self._ended = len(self.committed) >= limit
         self._streamed = 0
-        models = [target, *(self._draft.models if self._draft else ())]
-        self._training = [m for model in models if isinstance(model, nn.Module) for m in model.modules() if m.training]
 
     def run(self) -> GenerationResult:
         """Generate to the end."""

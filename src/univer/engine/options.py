@@ -57,7 +57,7 @@ class Options:
         if self.draft_sampling is not None:
             return self.draft_sampling
         if self.temperature == 0:
-            return Sampling(temperature=1.0 if self.draft_temperature is None else self.draft_temperature)
+            return Sampling(temperature=self.draft_temperature or 1.0)
         temperature = self.temperature if self.draft_temperature is None else self.draft_temperature
         return Sampling(temperature, self.top_k, self.top_p, self.min_p)
 
