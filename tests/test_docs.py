@@ -1,0 +1,37 @@
+"""The examples of the documentation run, and its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from random_trees import random_tree
+from univer import methods, outcome_law
+from univer.methods import _registry
+
+DOCS = sorted((Path(__file__).parent.parent / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_table_of_methods_is_complete() -> None:
+    (page,) = (page for page in DOCS if page.name == "methods.md")
+    named = set(re.findall(r"`([a-z-]+)`", page.read_text(encoding="utf-8")))
+    assert set(methods()) <= named
+
+
+def test_the_example_rule_is_the_law_of_membership() -> None:
+    (page,) = (page for page in DOCS if page.name == "adding-a-rule.md")
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    known = dict(_registry)
+    try:
+        exec(compile(code, page.name, "exec"), {})
+        tree, target = random_tree("fixed", "2x3", 9, seed=0)
+        assert outcome_law(tree, target, "follow").allclose(outcome_law(tree, target, "membership"))
+    finally:
+        for name in set(_registry) - set(known):
+            del _registry[name]
