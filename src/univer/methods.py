@@ -10,6 +10,7 @@ from univer.couplings import Lifted, Stepwise
 from univer.couplings.base import TreeCoupling
 from univer.couplings.order import ORDERS, check_gain
 from univer.rules import (
+    BoundedRule,
     GreedyTransport,
     KSeq,
     MaximalCoupling,
@@ -70,6 +71,20 @@ class Method:
             raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
         if order == "gain" and self.coupling.uses_order:
             check_gain(forest, self.rule)
+
+    def check_vocabulary(self, forest: Forest, size: int) -> None:
+        """Refuse a vocabulary that the rule cannot handle.
+
+        Args:
+            forest: trees with the slots that are planned.
+            size: number of tokens.
+
+        Raises:
+            ValueError: with the limit.
+        """
+        if isinstance(self.rule, BoundedRule):
+            for group in (group for level in forest.topology.levels for group in level):
+                self.rule.check_vocabulary(size, forest.law, group.sampled)
 
 
 def _built_in() -> dict[str, Method]:

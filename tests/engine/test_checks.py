@@ -23,7 +23,7 @@ from transformers import (
 from engine.families import DECODER, VOCABULARY, near_copy, tiny
 from tiny_models import byte_tokenizer
 from univer.drafting.independent import IndependentDraft
-from univer.engine import generate
+from univer.engine import generate, generate_rounds
 from univer.engine.checks import check_model, check_tokenizers, context_limit
 
 PROMPT = torch.tensor([[3, 14, 15]])
@@ -193,6 +193,11 @@ def test_orders_that_do_not_fit_are_refused():
         generate(tiny("llama"), "lookup", PROMPT, order="best", temperature=0, max_new_tokens=2)
     with pytest.raises(ValueError, match="at most 10 children, a node has 11"):
         generate(tiny("llama"), near_copy("llama"), PROMPT, order="gain", tree="11x1", max_new_tokens=2)
+
+
+def test_a_vocabulary_too_large_for_a_programme_is_refused():
+    with pytest.raises(ValueError, match="at most 20000"):
+        generate_rounds(tiny("llama"), near_copy("llama"), PROMPT, method="optimal", tree="4x2")
 
 
 def test_unknown_methods_and_trees_are_refused():

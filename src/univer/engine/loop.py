@@ -90,6 +90,8 @@ class Generation(Iterator[Step]):
         self._draft = as_draft(draft, target)
         self._draft_laws = options.draft_laws.laws
         self.plan = TreePlan(options.tree, self._draft, method, options.order, greedy=sampling.greedy)
+        if not sampling.greedy:
+            method.check_vocabulary(self.plan.forest, readable_tokens(target))
         self.target = TreeRunner(target)
         self.plan.check_attention(self.target.pattern)
         models = [target, *(self._draft.models if self._draft else ())]

@@ -36,6 +36,11 @@ class TreePlan:
         method.check(_forest(judged), method.order if order is None else order)
 
     @property
+    def forest(self) -> Forest:
+        """A tree with all slots filled, for checks that look at slots only."""
+        return _forest(self.shape)
+
+    @property
     def branching(self) -> bool:
         """Whether some level may hold more than one node."""
         return len(self.shape.parents) > self.shape.depth + 1

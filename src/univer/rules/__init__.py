@@ -1,6 +1,6 @@
 """One-step rules: lossless couplings between the drawn children of one node and one outcome."""
 
-from univer.rules.base import Coupling, Rule, Siblings
+from univer.rules.base import BoundedRule, Coupling, ForesightRule, Rule, Siblings
 from univer.rules.greedy import GreedyTransport
 from univer.rules.kseq import KSeq
 from univer.rules.maximal import MaximalCoupling
@@ -11,7 +11,9 @@ from univer.rules.rrs import RecursiveRejection
 from univer.rules.rrsw import RecursiveRejectionWithoutReplacement
 
 __all__ = [
+    "BoundedRule",
     "Coupling",
+    "ForesightRule",
     "GreedyTransport",
     "KSeq",
     "MaximalCoupling",

@@ -105,6 +105,15 @@ class ForesightRule(Rule, Protocol):
         ...
 
 
+@runtime_checkable
+class BoundedRule(Rule, Protocol):
+    """A rule that is too slow for large vocabularies and says so before work starts."""
+
+    def check_vocabulary(self, size: int, law: str, sampled: int) -> None:
+        """Raise a ValueError that tells the limit if a node with so many sampled children is too large."""
+        ...
+
+
 def without_replacement(law: str, fixed: int, sampled: int) -> bool:
     """Whether children were drawn without replacement: any law but `iid`, and `iid` too where it drew only once."""
     return law != "iid" or (fixed == 0 and sampled <= 1)

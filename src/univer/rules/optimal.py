@@ -41,6 +41,14 @@ class OptimalTransport:
         """Any number of slots that was set before the first draw."""
         return True
 
+    def check_vocabulary(self, size: int, law: str, sampled: int) -> None:
+        """Refuse a vocabulary with too many sets of children.
+
+        Raises:
+            ValueError: with the limit.
+        """
+        _check_count(size, sampled, law == "iid")
+
     def couple(self, siblings: Siblings) -> Coupling:
         """Probabilities of the children in the order drawn, of the residual and of `REJ`."""
         children, left, shares = [], [], []
@@ -105,6 +113,15 @@ class _Plan:
         self.value = float(flow.sum())
 
 
+def _check_count(tokens: int, sampled: int, replacement: bool) -> None:
+    count = tokens**sampled if replacement else comb(tokens, sampled)
+    if count > MOST_SETS:
+        raise ValueError(
+            "the methods 'optimal' and 'optimal-lifted' solve a linear programme over all sets of children; "
+            f"{count} sets are too many (at most {MOST_SETS}): use a smaller vocabulary or fewer sampled children"
+        )
+
+
 def _totals(places: NDArray[np.int64], amounts: Floats, count: int) -> Floats:
     """Amounts summed by place `[count]`."""
     totals = np.zeros(count)
@@ -124,18 +141,14 @@ def _child_sets(
     if draft is None or sampled == 0:
         return {frozenset(fixed): 1.0}
     support = np.nonzero(draft)[0].tolist()
-    count = len(support) ** sampled if replacement else comb(len(support), sampled)
-    if count > MOST_SETS:
-        raise ValueError(
-            "the methods 'optimal' and 'optimal-lifted' solve a linear programme over all sets of children; "
-            f"{count} sets are too many (at most {MOST_SETS}): use a smaller vocabulary or fewer sampled children"
-        )
+    _check_count(len(support), sampled, replacement)
     sets: dict[frozenset[int], float] = {}
     for drawn in product(support, repeat=sampled) if replacement else permutations(support, sampled):
-        chance, left = 1.0, 1.0
-        for token in drawn:
+        chance = 1.0
+        for place, token in enumerate(drawn):
+            # A sum of what remains: one minus what was drawn cancels where the draft is nearly a point.
+            left = 1.0 if replacement else sum(draft[other] for other in support if other not in drawn[:place])
             chance *= draft[token] / left
-            left -= 0.0 if replacement else draft[token]
         key = frozenset(fixed) | frozenset(drawn)
         sets[key] = sets.get(key, 0.0) + chance
     return sets
