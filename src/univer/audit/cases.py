@@ -60,9 +60,9 @@ class Case:
         extra = (" guesses" if self.guesses else "") + (f" drop {self.drop}" if self.drop else "")
         return f"{self.law} {self.shape.name}{slots} V={self.vocabulary} {self.kind}{extra} #{self.seed}"
 
-    def model(self, dtype: torch.dtype = torch.float64) -> TableModel:
-        """Its model, deterministic."""
-        return make_model(self.kind, self.vocabulary, self.length, self.seed, dtype, self.guesses)
+    def model(self, dtype: torch.dtype = torch.float64, length: int | None = None) -> TableModel:
+        """Its model, deterministic, with the rows that two rounds or outputs of another length need."""
+        return make_model(self.kind, self.vocabulary, length or self.length, self.seed, dtype, self.guesses)
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def method_cases(method: Method, count: int, seed: int, large: bool = True) -> l
         cases += [case for case in family_cases(family, share, seed) if _fits(method, case)]
     for plans in () if costly else (LARGE, BEYOND) if large else (BEYOND,):
         if own in plans:
-            cases.append(Case(own, plans[own].shape(own), plans[own].vocabulary, "medley", seed * 1000 + count))
+            cases.append(Case(own, plans[own].shape(own), plans[own].vocabulary, "smooth", seed * 1000 + count))
     return cases
 
 

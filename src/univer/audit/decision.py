@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -169,7 +170,7 @@ def one_by_one(method: Method, grid: Grid, order: str | None = None) -> Decide:
     return decide_all
 
 
-def generator_faults(method: Method, grid: Grid, order: str | None, seed: int, rounds: int = 8) -> int:
+def generator_faults(method: Method, grid: Grid, order: str | None, seed: int, rounds: int = 4) -> int:
     """Rounds in which `verify` with a generator is not what it is with the next `N + 1` uniforms of that generator."""
     source, twin = (torch.Generator().manual_seed(seed) for _ in range(2))
     coins = torch.rand(rounds, len(grid.tree) + 1, generator=twin, dtype=torch.float64)
@@ -186,14 +187,20 @@ def method_grid(method: Method, tree: DraftTree, targets: Tensor, order: str | N
 
 
 def small_grids(method: Method, count: int, seed: int, order: str | None = None) -> list[Grid]:
-    """Grids on a small drafted tree of each of `count` cases of the method's own draft law."""
-    grids = []
-    for number, case in enumerate(family_cases(method.draft_law, count, seed)):
+    """Grids on small drafted trees of the method's own draft law."""
+    return [method_grid(method, tree, targets, order) for tree, targets in small_trees(method.draft_law, count, seed)]
+
+
+@cache
+def small_trees(law: str, count: int, seed: int) -> list[tuple[DraftTree, Tensor]]:
+    """A drafted tree with its target laws from each of `count` cases of a draft law, if it is small."""
+    trees = []
+    for number, case in enumerate(family_cases(law, count, seed)):
         model = case.model()
         drafted = drafted_trees(case, model, np.zeros(1, dtype=np.int64))[-1]
         if drafted.prefixes.shape[1] <= MOST_NODES:
-            grids.append(method_grid(method, *drafted.tree(number % len(drafted.chances), model), order))
-    return grids
+            trees.append(drafted.tree(number % len(drafted.chances), model))
+    return trees
 
 
 @dataclass(frozen=True)

@@ -89,8 +89,33 @@ def drafted_trees(case: Case, model: TableModel, starts: Ints) -> list[Drafted]:
     ]
 
 
-def count_trees(case: Case, model: TableModel, most: int) -> int:
-    """Number of trees that can be drawn from the empty prefix; counting ends soon after `most`."""
+def count_trees(case: Case, most: int) -> int:
+    """The largest number of trees that can be drawn from one prefix of the two rounds; counting ends beyond `most`."""
+    if (full := _full_support_trees(case)) <= most:
+        return full
+    largest = 0
+    for length in range(case.depth + 2):
+        model = case.model(length=length + case.depth)
+        for prefix in range(model.first(length), model.first(length + 1)):
+            largest = max(largest, _trees_from(case, model, prefix, most))
+            if largest > most:
+                return largest
+    return largest
+
+
+def _full_support_trees(case: Case) -> int:
+    """Number of trees if every token could be drawn everywhere; no prefix has more."""
+    shape, ways = case.shape, [1] * len(case.shape.parents)
+    for node in range(len(ways) - 1, -1, -1):
+        for slot in range(shape.sampled[node]):
+            taken = 0 if case.law == "iid" else shape.fixed[node] + slot
+            ways[node] *= max(1, case.vocabulary - taken)
+        if node:
+            ways[shape.parents[node]] *= ways[node]
+    return ways[0]
+
+
+def _trees_from(case: Case, model: TableModel, start: int, most: int) -> int:
     shape, children = case.shape, case.shape.children
     ways: dict[tuple[int, int], int] = {}
 
@@ -109,7 +134,7 @@ def count_trees(case: Case, model: TableModel, most: int) -> int:
             ways[node, prefix] = total
         return ways[node, prefix]
 
-    return count(0, 0)
+    return count(0, start)
 
 
 def _draw_all(case: Case, model: TableModel, starts: Ints) -> tuple[Ints, Floats]:

@@ -87,8 +87,7 @@ class Examination:
 
     def _examine(self, case: Case, subjects: list[Subject]) -> None:
         names = tuple(dict.fromkeys(subject.method.name for subject in subjects))
-        trees = count_trees(case, case.model(), MOST_TREES)
-        if trees > MOST_TREES:
+        if count_trees(case, MOST_TREES) > MOST_TREES:
             self.skipped.append(Skipped(case.name, names, f"more than {MOST_TREES} drafted trees"))
             return
         enumerations = {dtype: Enumeration(case, dtype) for dtype in self.dtypes}
@@ -102,7 +101,7 @@ class Examination:
             wanted = self.dtypes if subject.is_listed else self.dtypes[:1]
             found = {dtype: enumerations[dtype].measure(subject.outcome) for dtype in wanted}
             errors = {dtype: measured.error for dtype, measured in found.items()}
-            self.records.append(Record(subject, case, trees, found[self.dtypes[0]].accepted, bound, errors))
+            self.records.append(Record(subject, case, main.trees, found[self.dtypes[0]].accepted, bound, errors))
         self.corners += self._compare(
             case, main, {subject.method.name: subject for subject in subjects if subject.is_default}
         )

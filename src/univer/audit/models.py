@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-RowMaker = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
+RowMaker = Callable[[np.random.Generator, tuple[int, int]], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True)
@@ -72,80 +73,99 @@ def first_prefix(vocabulary: int, length: int) -> int:
     return sum(vocabulary**depth for depth in range(length))
 
 
-def _law(weights: Floats) -> Floats:
-    law: Floats = weights / weights.sum() if weights.sum() > 0 else np.eye(len(weights))[0]
-    return law
+def _laws(weights: Floats) -> Floats:
+    """Rows scaled to sum 1; a row of zeros becomes a point."""
+    filled = np.where(weights.sum(1, keepdims=True) > 0, weights, np.eye(1, weights.shape[1]))
+    laws: Floats = filled / filled.sum(1, keepdims=True)
+    return laws
 
 
-def _smooth(rng: np.random.Generator, size: int) -> Floats:
-    return _law(rng.random(size) ** 2 + 1e-3)
+def _smooth(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return _laws(rng.random(shape) ** 2 + 1e-3)
 
 
-def _sparse(rng: np.random.Generator, size: int) -> Floats:
-    return _law(rng.random(size) * (rng.random(size) < 0.6))
+def _sparse(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return _laws(rng.random(shape) * (rng.random(shape) < 0.6))
 
 
-def _coarse(rng: np.random.Generator, size: int) -> Floats:
-    return _law(rng.integers(0, 3, size).astype(float))
+def _coarse(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return _laws(rng.integers(0, 3, shape).astype(float))
 
 
-def _point(rng: np.random.Generator, size: int) -> Floats:
-    point: Floats = np.eye(size)[rng.integers(size)]
-    return point
+def _point(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    points: Floats = np.eye(shape[1])[rng.integers(shape[1], size=shape[0])]
+    return points
 
 
-def _peaked(rng: np.random.Generator, size: int) -> Floats:
-    return _law(np.exp(4 * rng.standard_normal(size)))
+def _peaked(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return _laws(np.exp(4 * rng.standard_normal(shape)))
 
 
-def _equal(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-    row = _sparse(rng, size)
-    return row, row
+def _equal(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    rows = _sparse(rng, shape)
+    return rows, rows
 
 
-def _near(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-    row = _smooth(rng, size)
-    return row, _law(row * (1 + 1e-6 * rng.standard_normal(size)))
+def _near(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    rows = _smooth(rng, shape)
+    return rows, _laws(rows * (1 + 1e-6 * rng.standard_normal(shape)))
 
 
-def _disjoint(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-    side = np.arange(size) % 2 == rng.integers(2)
-    return _law(_smooth(rng, size) * side), _law(_smooth(rng, size) * ~side)
+def _disjoint(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    side = np.arange(shape[1]) % 2 == rng.integers(2, size=(shape[0], 1))
+    return _laws(_smooth(rng, shape) * side), _laws(_smooth(rng, shape) * ~side)
 
 
-def _narrow(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-    few = rng.permutation(size) < rng.integers(1, 3)
-    return _smooth(rng, size), _law(_smooth(rng, size) * few)
+def _narrow(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    few = rng.permuted(np.tile(np.arange(shape[1]), (shape[0], 1)), axis=1) < rng.integers(1, 3, size=(shape[0], 1))
+    return _smooth(rng, shape), _laws(_smooth(rng, shape) * few)
 
 
-def _faint(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-    faint = np.where(rng.random(size) < 0.5, 1e-9, 1.0)
-    return _law(_smooth(rng, size) * faint), _law(_smooth(rng, size) * faint[::-1])
+def _faint(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    faint = np.where(rng.random(shape) < 0.5, 1e-9, 1.0)
+    return _laws(_smooth(rng, shape) * faint), _laws(_smooth(rng, shape) * faint[:, ::-1])
 
 
+# Target and draft rows `[count, V]`, by kind.
 ROW_MAKERS: dict[str, RowMaker] = {
-    "smooth": lambda rng, size: (_smooth(rng, size), _smooth(rng, size)),
-    "zeros": lambda rng, size: (_sparse(rng, size), _sparse(rng, size)),
-    "ties": lambda rng, size: (_coarse(rng, size), _coarse(rng, size)),
+    "smooth": lambda rng, shape: (_smooth(rng, shape), _smooth(rng, shape)),
+    "zeros": lambda rng, shape: (_sparse(rng, shape), _sparse(rng, shape)),
+    "ties": lambda rng, shape: (_coarse(rng, shape), _coarse(rng, shape)),
     "P = Q": _equal,
     "P near Q": _near,
     "disjoint": _disjoint,
-    "point draft": lambda rng, size: (_smooth(rng, size), _point(rng, size)),
-    "point target": lambda rng, size: (_point(rng, size), _smooth(rng, size)),
+    "point draft": lambda rng, shape: (_smooth(rng, shape), _point(rng, shape)),
+    "point target": lambda rng, shape: (_point(rng, shape), _smooth(rng, shape)),
     "used up": _narrow,
     "faint": _faint,
-    "peaked": lambda rng, size: (_peaked(rng, size), _peaked(rng, size)),
+    "peaked": lambda rng, shape: (_peaked(rng, shape), _peaked(rng, shape)),
 }
 KINDS = (*ROW_MAKERS, "medley")
 
 
+def make_rows(kind: str, rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    """Target and draft rows of one kind; `medley` picks a kind anew for every row.
+
+    Args:
+        kind: one of `KINDS`.
+        rng: source of randomness.
+        shape: number of rows, and V.
+    """
+    if kind != "medley":
+        return ROW_MAKERS[kind](rng, shape)
+    target, draft = (np.stack(rows) for rows in zip(*(make(rng, shape) for make in ROW_MAKERS.values()), strict=True))
+    picked = rng.integers(len(target), size=shape[0]), np.arange(shape[0])
+    return target[picked], draft[picked]
+
+
+@lru_cache(maxsize=128)
 def make_model(
     kind: str, vocabulary: int, length: int, seed: int, dtype: torch.dtype = torch.float64, guesses: bool = False
 ) -> TableModel:
-    """A model of one kind, the same for the same arguments.
+    """A model of one kind, the same for the same arguments; a greater length only adds rows.
 
     Args:
-        kind: one of `KINDS`; `medley` picks a kind anew for every prefix.
+        kind: one of `KINDS`.
         vocabulary: V.
         length: rows are made for all prefixes shorter than this.
         seed: of the random numbers.
@@ -156,14 +176,11 @@ def make_model(
         >>> make_model("ties", 3, 2, seed=0).target.shape
         torch.Size([4, 3])
     """
-    rng = np.random.default_rng([seed, vocabulary, crc32(kind.encode())])
-    count = first_prefix(vocabulary, length)
-    makers = list(ROW_MAKERS.values())
-    rows = [
-        (makers[rng.integers(len(makers))] if kind == "medley" else ROW_MAKERS[kind])(rng, vocabulary)
-        for _ in range(count)
-    ]
-    target = torch.from_numpy(np.stack([row[0] for row in rows])).to(dtype)
-    draft = torch.from_numpy(np.stack([row[1] for row in rows])).to(dtype)
-    scores = torch.from_numpy(rng.random((count, vocabulary))).to(dtype) if guesses else draft
-    return TableModel(vocabulary, target, draft, scores)
+    parts: list[tuple[Floats, Floats, Floats]] = []
+    for depth in range(length):
+        rng = np.random.default_rng([seed, vocabulary, crc32(kind.encode()), depth])
+        shape = vocabulary**depth, vocabulary
+        target, draft = make_rows(kind, rng, shape)
+        parts.append((target, draft, rng.random(shape) if guesses else draft))
+    tables = [torch.from_numpy(np.concatenate(levels)).to(dtype) for levels in zip(*parts, strict=True)]
+    return TableModel(vocabulary, *tables)

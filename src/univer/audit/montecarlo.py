@@ -9,7 +9,7 @@ import torch
 
 from univer.audit.cases import DEEP, LEFT, WIDE, Plan
 from univer.audit.decision import Decide, repeated
-from univer.audit.models import ROW_MAKERS
+from univer.audit.models import make_rows
 from univer.audit.statistics import fit_p_value
 from univer.drafting.builder import TreeBuilder
 from univer.tree import DraftTree
@@ -19,6 +19,7 @@ from univer.verdict import Verdict
 OneVerdict = Callable[[DraftTree, torch.Tensor, torch.Tensor], Verdict]
 
 ROWS = 200_000
+# Over the two trees of a method together.
 SHARED_UNIFORMS = 1_000
 # Law entries of one batch of trees.
 BATCH_ENTRIES = 1 << 21
@@ -46,14 +47,11 @@ def fixed_trees(law: str, seed: int) -> Iterator[tuple[DraftTree, torch.Tensor]]
         generator = torch.Generator().manual_seed(seed)
         builder = TreeBuilder(0, law, plan.shape(law))
         while nodes := builder.frontier():
-            rows = torch.tensor(
-                np.stack([ROW_MAKERS[kind](rng, plan.vocabulary)[1] for _ in nodes]), dtype=torch.float32
-            )
+            rows = make_rows(kind, rng, (len(nodes), plan.vocabulary))[1]
             coins = torch.rand(builder.uniforms_needed(nodes), generator=generator, dtype=torch.float64)
-            builder.expand_planned(nodes, rows, coins)
+            builder.expand_planned(nodes, torch.from_numpy(rows).float(), coins)
         tree = builder.finish()
-        targets = torch.tensor(np.stack([ROW_MAKERS[kind](rng, plan.vocabulary)[0] for _ in range(len(tree))]))
-        yield tree, targets.float()
+        yield tree, torch.from_numpy(make_rows(kind, rng, (len(tree), plan.vocabulary))[0]).float()
 
 
 def count_decisions(
