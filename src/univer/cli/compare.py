@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from univer.cli.options import Device, DraftTemperature, Dtype, MinP, Target, TopK, TopP, TrustRemoteCode
 from univer.models.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ COLUMNS = ("tree", "method", "draft law", "nodes", "tau", "95% interval", "gain 
 
 
 def compare(
-    target: Annotated[str, typer.Option(help="Target model: smollm2-135m, a directory, or a hub id.")] = DEFAULT_MODEL,
+    target: Target = DEFAULT_MODEL,
     draft: Annotated[
         str | None,
         typer.Option(help="As for 'univer generate'. [default: skip=16-18 for the default model, else lookup]"),
@@ -39,22 +40,18 @@ def compare(
     drafted: Annotated[int, typer.Option(min=1, help="Drafted trees per context and draft law.")] = 2,
     new_tokens: Annotated[int, typer.Option(min=2, help="Length of the text that contexts are taken from.")] = 64,
     temperature: Annotated[float, typer.Option(help="Above 0: at temperature 0 all exact methods agree.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(help="Keep so many most likely tokens.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Keep the most likely tokens up to this mass.")] = None,
-    min_p: Annotated[
-        float | None, typer.Option(help="Keep tokens of this fraction of the largest probability.")
-    ] = None,
-    draft_temperature: Annotated[float | None, typer.Option(help="Of the draft. [default: the target's]")] = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    draft_temperature: DraftTemperature = None,
     seed: Annotated[int, typer.Option(min=0, help="Of texts and draws.")] = 0,
-    dtype: Annotated[
-        str | None, typer.Option(help="float32, bfloat16 or float16. [default: what is fast here]")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1. [default: cuda where there is one]")] = None,
+    dtype: Dtype = None,
+    device: Device = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one object with all raw figures instead of the table.")
     ] = False,
     output: Annotated[Path | None, typer.Option(help="Write that object to a file as well; it must be new.")] = None,
-    trust_remote_code: Annotated[bool, typer.Option(help="Run Python code that comes with a model.")] = False,
+    trust_remote_code: TrustRemoteCode = False,
 ) -> int:
     """Compare the acceptance length of all methods on the same contexts, without counting noise."""
     try:

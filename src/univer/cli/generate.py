@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
+from univer.cli.options import Device, DraftTemperature, Dtype, MinP, Target, TopK, TopP, TrustRemoteCode
 from univer.models.catalogue import DEFAULT_MODEL
 
 __all__ = ["generate"]
-
-_MODEL = "smollm2-135m, a directory, or a hub id"
 
 
 def generate(
@@ -23,7 +22,7 @@ def generate(
             "--chat/--raw", help="Use the chat template, or the prompt as it is. [default: chat if it exists]"
         ),
     ] = None,
-    target: Annotated[str, typer.Option(help=f"Target model: {_MODEL}.")] = DEFAULT_MODEL,
+    target: Target = DEFAULT_MODEL,
     draft: Annotated[
         str | None,
         typer.Option(
@@ -42,23 +41,19 @@ def generate(
         str | None, typer.Option(help="Order in which siblings are tested: drawn, sampled-first, descending, gain.")
     ] = None,
     temperature: Annotated[float, typer.Option(help="0 decodes greedily.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(help="Keep so many most likely tokens.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Keep the most likely tokens up to this mass.")] = None,
-    min_p: Annotated[
-        float | None, typer.Option(help="Keep tokens of this fraction of the largest probability.")
-    ] = None,
-    draft_temperature: Annotated[float | None, typer.Option(help="Of the draft. [default: the target's]")] = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    draft_temperature: DraftTemperature = None,
     max_new_tokens: Annotated[int, typer.Option(min=0, help="Length limit of the answer.")] = 128,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Makes the run reproducible. [default: drawn and printed]")
     ] = None,
-    dtype: Annotated[
-        str | None, typer.Option(help="float32, bfloat16 or float16. [default: what is fast here]")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1. [default: cuda where there is one]")] = None,
+    dtype: Dtype = None,
+    device: Device = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object at the end instead of the text.")] = False,
     baseline: Annotated[bool, typer.Option(help="Measure plain decoding afterwards, for the ratio.")] = True,
-    trust_remote_code: Annotated[bool, typer.Option(help="Run Python code that comes with a model.")] = False,
+    trust_remote_code: TrustRemoteCode = False,
 ) -> int:
     """Generate text with a draft and a lossless verification method."""
     from univer.cli.prompt import encode_prompt, read_prompt

@@ -1,0 +1,16 @@
+"""Options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["Device", "DraftTemperature", "Dtype", "MinP", "Target", "TopK", "TopP", "TrustRemoteCode"]
+
+Target = Annotated[str, typer.Option(help="Target model: smollm2-135m, a directory, or a hub id.")]
+TopK = Annotated[int | None, typer.Option(help="Keep so many most likely tokens.")]
+TopP = Annotated[float | None, typer.Option(help="Keep the most likely tokens up to this mass.")]
+MinP = Annotated[float | None, typer.Option(help="Keep tokens of this fraction of the largest probability.")]
+DraftTemperature = Annotated[float | None, typer.Option(help="Of the draft. [default: the target's]")]
+Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16 or float16. [default: what is fast here]")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1. [default: cuda where there is one]")]
+TrustRemoteCode = Annotated[bool, typer.Option(help="Run Python code that comes with a model.")]
