@@ -34,8 +34,8 @@ from univer.tree import DraftTree
 from univer.verdict import Verdict, outcome_law, verify
 
 CASES, QUICK_CASES = 48, 8
-QUICK_ROWS = 20_000
-GRIDS = 12
+QUICK_ROWS = 10_000
+GRIDS, QUICK_GRIDS = 12, 5
 # Calls of `verify` for one grid, and pairs of trees for two rounds.
 MOST_VERDICTS, PAIRS = 150, 3
 GROWN_KINDS = ("smooth", "medley", "ties")
@@ -86,7 +86,7 @@ def audit(
         _examine(report, subjects, cases or (QUICK_CASES if quick else CASES), seed, quick, dtypes, tell)
         for done, row in enumerate(report.rows):
             subject = subjects[done]
-            _decide(row, subject, GRIDS // 2 if quick else GRIDS, seed)
+            _decide(row, subject, QUICK_GRIDS if quick else GRIDS, seed)
             _grow(row, subject, seed)
             if subject.is_listed:
                 _count(row, subject, QUICK_ROWS if quick else ROWS, seed)
@@ -177,7 +177,7 @@ def _count(row: Row, subject: Subject, rows: int, seed: int) -> None:
         law = outcome_law(tree, targets, method, order)
         p_values.append(count_decisions(tree, targets, law, decide, rows, seed + number))
         one = partial(_verdict, method, order)
-        shared = SHARED_UNIFORMS // (2 if subject.is_default and rows == ROWS else 10)
+        shared = SHARED_UNIFORMS // (2 if subject.is_default and rows == ROWS else 20)
         row.differing = (row.differing or 0) + differing_verdicts(tree, targets, decide, one, shared, seed)
     row.p_value, row.tests = min(p_values), len(p_values)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import univer
+from univer.cli.audit import audit
 from univer.cli.compare import compare
 from univer.cli.generate import generate
 from univer.cli.methods import methods
@@ -15,7 +16,7 @@ from univer.models.errors import ModelError
 __all__ = ["app", "run"]
 
 # One file per command; a command imports what is heavy when it runs.
-COMMANDS = (generate, compare, methods)
+COMMANDS = (generate, compare, audit, methods)
 
 app = typer.Typer(
     name="univer",

@@ -1,0 +1,131 @@
+"""`univer audit`: is every method lossless, how far from the bound, and does the audit catch what is wrong."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from univer.audit import Report, Row
+
+__all__ = ["audit"]
+
+COLUMNS = (
+    *("method", "order", "exact", "cases", "trees", "error f64", "error f32", "accepted", "bound", "gap", "attained"),
+    *("grid", "edges", "p", "grown"),
+)
+AGAINST = """Audit somebody else's rule: package.module:function, with
+
+    def function(tree, target_laws): return law  # the outcome law [N, V] of a univer.DraftTree, or
+
+    def function(tree, target_laws, uniforms): return path, next_token  # a sampler"""
+
+
+def audit(
+    method: Annotated[list[str] | None, typer.Argument(help="Methods to audit. [default: all, and the twins]")] = None,
+    cases: Annotated[
+        int | None, typer.Option(min=1, help="Small models per method. [default: 48, or 8 with --quick]")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of models, draws and uniforms.")] = 0,
+    quick: Annotated[bool, typer.Option(help="Fewer cases and counts, for continuous integration.")] = False,
+    dtype: Annotated[
+        list[str] | None, typer.Option(help="float64 or float32; may be given twice. [default: both]")
+    ] = None,
+    against: Annotated[str | None, typer.Option(help=AGAINST)] = None,
+    draft_law: Annotated[
+        str | None,
+        typer.Option(help="With --against: how trees are drawn. [default: its attribute draft_law, or greedy]"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one object instead of tables.")] = False,
+) -> int:
+    """Audit verification methods by exact enumeration of small models; exit status 1 if anything is wrong."""
+    from univer.audit import audit as run_audit
+    from univer.audit import audit_against, load_function
+
+    with _progress(quiet=as_json) as tell:
+        if against is not None:
+            if method:
+                raise ValueError("give methods or --against, not both")
+            function = load_function(against)
+            report = audit_against(function, against, draft_law, cases or 48, seed, tell)
+        elif draft_law is not None:
+            raise ValueError("--draft-law belongs to --against: a method has a draft law of its own")
+        else:
+            dtypes = dtype or ("float64", "float32")
+            report = run_audit(method or None, cases=cases, seed=seed, quick=quick, dtypes=dtypes, progress=tell)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict(), indent=2))
+    else:
+        _print(report)
+    return 0 if report.ok else 1
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr while the audit runs; nothing where nobody watches."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("audit")
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def _print(report: "Report") -> None:
+    from univer.cli.terminal import print_table
+
+    typer.echo("Methods: largest error of the law of two rounds, expected accepted length and the best possible")
+    print_table(COLUMNS, [_cells(row) for row in report.rows])
+    if report.relations:
+        typer.echo("\nRelations")
+        relations = [
+            [item.name, str(item.cases), f"{item.worst:.1e}", "yes" if item.holds else "NO"]
+            for item in report.relations
+        ]
+        print_table(("relation", "cases", "worst", "holds"), relations)
+    if report.twins:
+        typer.echo("\nBroken twins, each of which must be caught")
+        twins = [
+            [twin.name, twin.check, twin.shows, f"{twin.error:.4f}", "yes" if twin.caught else "NO"]
+            for twin in report.twins
+        ]
+        print_table(("twin", "check", "error is", "error", "caught"), twins)
+    if report.skipped:
+        typer.echo("\nSkipped")
+        print_table(
+            ("what", "for", "why"), [[item.what, ", ".join(item.methods), item.reason] for item in report.skipped]
+        )
+    for fault in report.faults:
+        typer.echo(f"FAULT  {fault}")
+    lossy = [row.method for row in report.rows if not row.exact]
+    note = f"; lossy by their own account: {', '.join(dict.fromkeys(lossy))}" if lossy else ""
+    exact = len({row.method for row in report.rows if row.exact and not row.faults})
+    verdict = "as it must be" if report.ok else f"{len(report.faults)} faults"
+    typer.echo(f"\n{exact} exact methods{note}; {verdict} ({report.seconds:.0f} s, seed {report.seed})")
+
+
+def _cells(row: "Row") -> list[str]:
+    return [
+        *(
+            row.method,
+            row.order,
+            "lossy" if not row.exact else "NO" if row.faults else "yes",
+            str(row.cases),
+            str(row.trees),
+        ),
+        *(_scientific(row.error64), _scientific(row.error32)),
+        *(_plain(row.accepted), _plain(row.bound), _plain(row.gap), f"{row.attained}/{row.bounded}"),
+        *(_scientific(row.grid), "-" if row.edges is None else str(row.edges), _plain(row.p_value)),
+        _scientific(row.growth),
+    ]
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _scientific(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1e}"

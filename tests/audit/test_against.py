@@ -1,0 +1,91 @@
+"""Somebody else's rule: a right one passes, a wrong one is caught."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import univer
+from univer.audit import audit_against, load_function
+
+CASES = 2
+
+
+def right(tree: univer.DraftTree, target_laws: Tensor) -> Tensor:
+    return univer.outcome_law(tree, target_laws, "univer")
+
+
+def softmaxed(tree: univer.DraftTree, target_laws: Tensor) -> Tensor:
+    law = right(tree, target_laws)
+    ends = law.sum(1, keepdim=True)
+    return ends * torch.softmax(law / ends.clamp(min=1e-30), 1)
+
+
+def sampler(tree: univer.DraftTree, target_laws: Tensor, uniforms: Tensor) -> tuple[list[int], int]:
+    verdict = univer.verify(tree, target_laws, "traversal", uniforms=uniforms)
+    return verdict.path, verdict.next_token
+
+
+sampler.draft_law = "swor"  # type: ignore[attr-defined]
+
+
+def naive_sampler(tree: univer.DraftTree, target_laws: Tensor, uniforms: Tensor) -> tuple[list[int], int]:
+    """Accept with p, and draw from the target whatever was refused."""
+    node, path = 0, []
+    while children := [
+        child for child in tree.children[node] if uniforms[child] <= target_laws[node, tree.tokens[child]]
+    ]:
+        node = children[0]
+        path.append(node)
+    return path, int(torch.searchsorted(target_laws[node].cumsum(0), uniforms[-1]).clamp(max=target_laws.shape[1] - 1))
+
+
+def test_a_right_outcome_law_passes() -> None:
+    report = audit_against(right, "right", cases=CASES)
+    assert report.ok
+    assert report.rows[0].cases == CASES
+    assert report.rows[0].error64 is not None
+
+
+def test_a_wrong_outcome_law_is_caught() -> None:
+    report = audit_against(softmaxed, "softmaxed", cases=CASES)
+    assert not report.ok
+    assert "law error" in report.faults[0]
+
+
+def test_a_right_sampler_passes_on_its_own_draft_law() -> None:
+    report = audit_against(sampler, "sampler", cases=CASES)
+    assert report.ok
+    assert report.rows[0].draft_law == "swor"
+    assert report.rows[0].tests == CASES
+
+
+def test_a_wrong_sampler_is_caught_by_counting_and_at_the_edges() -> None:
+    faults = " ".join(audit_against(naive_sampler, "naive", "swor", cases=CASES).faults)
+    assert "counted outputs" in faults
+    assert "edges" in faults
+
+
+def test_what_is_no_path_or_no_law_is_named() -> None:
+    with pytest.raises(ValueError, match="not a path"):
+        audit_against(lambda tree, laws, uniforms: ([len(tree) - 1, 0], 0), "x", cases=1)
+    with pytest.raises(ValueError, match="must be a tensor"):
+        audit_against(lambda tree, laws: laws[0], "x", cases=1)
+    with pytest.raises(ValueError, match="unknown draft law"):
+        audit_against(right, "x", "banana", cases=1)
+
+
+def test_functions_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_rule.py").write_text("def outcome(tree, laws):\n    return laws\n\none = lambda tree: tree\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert load_function("my_rule:outcome")(None, 3) == 3
+    for name, message in [
+        ("my_rule", "package.module:function"),
+        ("my_rule:none", "no attribute"),
+        ("my_rule:one", "needs"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            load_function(name)

@@ -1,0 +1,57 @@
+"""The audit as a whole, on a few methods."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import univer
+from univer.audit import audit
+from univer.audit.broken_rules import SoftmaxedResidual
+from univer.audit.report import Relation, Report, TwinRow
+
+
+def test_a_few_methods_pass_and_the_report_is_plain_data() -> None:
+    steps: list[str] = []
+    names = ["token", "block", "greedy", "univer"]
+    report = audit(names, cases=4, quick=True, progress=lambda what, done, total: steps.append(what))
+    assert report.ok, report.faults
+    assert {row.method for row in report.rows} == set(names)
+    assert {(row.method, row.order) for row in report.rows} >= {("univer", "drawn"), ("univer", "gain")}
+    assert {"enumeration", "decisions"} == set(steps)
+    held = {relation.name for relation in report.relations}
+    assert {"univer never below greedy", "block never below token", "block attains the bound: chains"} <= held
+    assert json.loads(json.dumps(report.to_dict()))["rows"][0]["method"] == "token"
+    assert any("more than 5000" in item.reason for item in report.skipped)
+
+
+def test_the_same_seed_gives_the_same_report() -> None:
+    one, other = (audit(["block"], cases=2, quick=True, seed=3).to_dict() for _ in range(2))
+    assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+def test_a_wrong_method_has_faults_and_one_that_says_so_has_none() -> None:
+    wrong = replace(univer.methods()["univer"], name="wrong", rule=SoftmaxedResidual())
+    report = audit([wrong], cases=3, quick=True)
+    assert not report.ok
+    assert "law error over two rounds" in report.faults[0]
+    lossy = audit([replace(wrong, exact=False)], cases=3, quick=True)
+    assert lossy.ok
+    assert not lossy.rows[0].exact
+    assert lossy.rows[0].error64 is not None
+    assert lossy.rows[0].error64 > 1e-3
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ValueError, match="unknown method"):
+        audit(["nonsense"])
+    with pytest.raises(ValueError, match="dtypes"):
+        audit(["token"], dtypes=["bfloat16"])
+
+
+def test_twins_and_relations_count_as_faults() -> None:
+    report = Report(
+        twins=[TwinRow("t", "grid", "x", 0.0, False)], relations=[Relation("a never below b", 3, -1.0, False)]
+    )
+    assert report.faults == ["broken twin not caught: t", "relation does not hold: a never below b"]
+    assert not report.ok

@@ -1,0 +1,14 @@
+"""Every broken twin is caught."""
+
+import pytest
+
+from univer.audit.twins import CAUGHT, Twin, twins
+
+
+@pytest.mark.parametrize("twin", twins(), ids=lambda twin: twin.name)
+def test_the_twin_is_caught(twin: Twin) -> None:
+    assert twin.measure() > 1000 * CAUGHT
+
+
+def test_each_part_of_the_audit_has_a_twin() -> None:
+    assert {twin.check for twin in twins()} == {"enumeration", "grid", "two rounds", "grown trees"}

@@ -1,0 +1,54 @@
+"""`univer audit`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from univer.cli.app import app, run
+
+
+def test_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", "token", "--quick", "--cases", "2"]) == 0
+    printed = capsys.readouterr().out
+    row = next(line for line in printed.splitlines() if line.startswith("token"))
+    assert row.split()[:4] == ["token", "drawn", "yes", "2"]
+    assert "1 exact methods; as it must be" in printed
+    assert "token attains the bound: depth 1" not in printed  # no such case among two
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", "block", "--quick", "--cases", "2", "--json", "--dtype", "float64"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"]
+    assert report["rows"][0]["error32"] is None
+
+
+def test_a_wrong_rule_of_somebody_else_exits_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "their_rule.py").write_text("def always_the_target(tree, laws):\n    return laws / len(tree)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert run(["audit", "--against", "their_rule:always_the_target", "--cases", "2"]) == 1
+    assert "FAULT" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonsense"], "unknown method"),
+        (["--draft-law", "swor"], "belongs to --against"),
+        (["token", "--against", "a:b"], "not both"),
+        (["--against", "nonsense"], "package.module:function"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_help_shows_the_adapter() -> None:
+    text = CliRunner().invoke(app, ["audit", "--help"]).output
+    assert "def function(tree, target_laws)" in " ".join(text.split())
