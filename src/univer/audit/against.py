@@ -90,7 +90,7 @@ def audit_against(
 
     Example:
         >>> import univer
-        >>> audit_against(lambda tree, laws: univer.outcome_law(tree, laws, "univer"), "mine", cases=1).ok
+        >>> audit_against(lambda tree, laws: univer.outcome_law(tree, laws, "block"), "mine", "chain", cases=1).ok
         True
     """
     law = draft_law or getattr(function, "draft_law", "greedy")

@@ -89,7 +89,7 @@ def audit(
             _decide(row, subject, QUICK_GRIDS if quick else GRIDS, seed)
             _grow(row, subject, seed)
             if subject.is_listed:
-                _count(row, subject, QUICK_ROWS if quick else ROWS, seed)
+                _count(row, subject, ROWS if subject.is_default and not quick else QUICK_ROWS, seed)
             tell("decisions", done + 1, len(subjects))
         for row in report.rows:
             _judge(row, sum(row.tests for row in report.rows))
@@ -177,7 +177,7 @@ def _count(row: Row, subject: Subject, rows: int, seed: int) -> None:
         law = outcome_law(tree, targets, method, order)
         p_values.append(count_decisions(tree, targets, law, decide, rows, seed + number))
         one = partial(_verdict, method, order)
-        shared = SHARED_UNIFORMS // (2 if subject.is_default and rows == ROWS else 20)
+        shared = SHARED_UNIFORMS // (2 if rows == ROWS else 20)
         row.differing = (row.differing or 0) + differing_verdicts(tree, targets, decide, one, shared, seed)
     row.p_value, row.tests = min(p_values), len(p_values)
 

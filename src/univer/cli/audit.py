@@ -77,7 +77,9 @@ def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 def _print(report: "Report") -> None:
     from univer.cli.terminal import print_table
 
-    typer.echo("Methods: largest error of the law of two rounds, expected accepted length and the best possible")
+    typer.echo(
+        "Methods: largest error of the law of two rounds, mean accepted length and bound (over each row's own cases)"
+    )
     print_table(COLUMNS, [_cells(row) for row in report.rows])
     if report.relations:
         typer.echo("\nRelations")
@@ -124,7 +126,8 @@ def _cells(row: "Row") -> list[str]:
 
 
 def _plain(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return "-" if value is None else f"{round(value, 4) + 0.0:.4f}"
 
 
 def _scientific(value: float | None) -> str:
