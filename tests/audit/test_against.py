@@ -43,14 +43,15 @@ def naive_sampler(tree: univer.DraftTree, target_laws: Tensor, uniforms: Tensor)
 
 
 def test_a_right_outcome_law_passes() -> None:
-    report = audit_against(right, "right", "chain", cases=CASES)
+    report = audit_against(right, "right", cases=4, most_calls=500)
     assert report.ok
-    assert report.rows[0].cases == CASES
+    assert report.rows[0].cases + len(report.skipped) == 4
+    assert report.rows[0].cases > 0
     assert report.rows[0].error64 is not None
 
 
 def test_a_wrong_outcome_law_is_caught() -> None:
-    report = audit_against(softmaxed, "softmaxed", cases=1)
+    report = audit_against(softmaxed, "softmaxed", cases=4, most_calls=500)
     assert not report.ok
     assert "law error" in report.faults[0]
 
@@ -66,6 +67,10 @@ def test_a_wrong_sampler_is_caught_by_counting_and_at_the_edges() -> None:
     faults = " ".join(audit_against(naive_sampler, "naive", "swor", cases=5).faults)
     assert "counted outputs" in faults
     assert "edges" in faults
+
+
+def test_nothing_audited_is_no_pass() -> None:
+    assert "no case" in audit_against(right, "right", cases=1, most_calls=0).faults[0]
 
 
 def test_what_is_no_path_or_no_law_is_named() -> None:

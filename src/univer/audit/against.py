@@ -73,6 +73,7 @@ def audit_against(
     draft_law: str | None = None,
     cases: int = 48,
     seed: int = 0,
+    most_calls: int = MOST_CALLS,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Report:
     """Audit somebody else's rule.
@@ -83,6 +84,7 @@ def audit_against(
         draft_law: how its trees are drawn; by default the function's attribute `draft_law`, else `greedy`.
         cases: how many cases.
         seed: of models, draws and uniforms.
+        most_calls: an outcome law's case with more trees in its two rounds is skipped and listed.
         progress: told what is being done, as by `audit`.
 
     Returns:
@@ -90,7 +92,7 @@ def audit_against(
 
     Example:
         >>> import univer
-        >>> audit_against(lambda tree, laws: univer.outcome_law(tree, laws, "block"), "mine", "chain", cases=1).ok
+        >>> audit_against(lambda tree, laws: univer.outcome_law(tree, laws, "univer"), "mine", cases=3, most_calls=500).ok
         True
     """
     law = draft_law or getattr(function, "draft_law", "greedy")
@@ -104,8 +106,8 @@ def audit_against(
         enumeration = Enumeration(case)
         if sampler:
             _count(function, enumeration, row, seed + number)
-        elif enumeration.trees + sum(len(drafted.chances) for drafted in enumeration.second) > MOST_CALLS:
-            report.skipped.append(Skipped(case.name, (name,), f"more than {MOST_CALLS} trees in two rounds"))
+        elif enumeration.trees + sum(len(drafted.chances) for drafted in enumeration.second) > most_calls:
+            report.skipped.append(Skipped(case.name, (name,), f"more than {most_calls} trees in two rounds"))
             continue
         else:
             _enumerate(tree_by_tree(function), enumeration, row)
@@ -120,6 +122,8 @@ def audit_against(
         row.faults.append(f"{row.edges} verdicts at the edges of [0, 1) that the target never gives")
     if row.p_value is not None and row.p_value < FAMILY_LEVEL / row.tests:
         row.faults.append(f"counted outputs do not follow the target, p = {row.p_value:.1e}")
+    if row.cases == 0:
+        row.faults.append("no case was small enough to be audited")
     report.rows.append(row)
     report.seconds = monotonic() - started
     return report

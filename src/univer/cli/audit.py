@@ -49,7 +49,7 @@ def audit(
             if method:
                 raise ValueError("give methods or --against, not both")
             function = load_function(against)
-            report = audit_against(function, against, draft_law, cases or 48, seed, tell)
+            report = audit_against(function, against, draft_law, cases or 48, seed, progress=tell)
         elif draft_law is not None:
             raise ValueError("--draft-law belongs to --against: a method has a draft law of its own")
         else:
