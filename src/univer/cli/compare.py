@@ -1,8 +1,6 @@
 """`univer compare`: all methods on the same contexts, by their exact outcome laws."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,6 +58,7 @@ def compare(
         from univer.bench.compare import prepare
         from univer.bench.prompts import encode
         from univer.cli.drafts import default_draft, make_draft
+        from univer.cli.terminal import progress
         from univer.engine import Sampling
         from univer.engine.drafts import as_draft
         from univer.models import load
@@ -83,7 +82,8 @@ def compare(
     shapes = {(entry.shape.name, entry.shape.law) for _, entry in comparison.entries}
     encoded = [(prompt, encode(tokenizer, prompt.text).to(model.device)) for prompt in chosen]
     interrupted = False
-    with _progress(len(chosen) * contexts * drafted * len(shapes)) as advance:
+    total = len(chosen) * contexts * drafted * len(shapes)
+    with progress(quiet=as_json) as tell:
         try:
             run(
                 model,
@@ -95,7 +95,7 @@ def compare(
                 drafted=drafted,
                 new_tokens=new_tokens,
                 seed=seed,
-                progress=advance,
+                progress=lambda done: tell("drafted trees", done, total),
                 into=comparison,
             )
         except KeyboardInterrupt:
@@ -109,18 +109,6 @@ def compare(
     else:
         _print(comparison, interrupted)
     return 130 if interrupted else 0
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, told the number of finished contexts."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("trees", total=total)
-        yield lambda done: bar.update(task, completed=done)
 
 
 def _print(comparison: "Comparison", interrupted: bool) -> None:

@@ -1,11 +1,13 @@
 """What goes to a terminal and what goes to a file or a pipe."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-__all__ = ["print_table", "standard_output"]
+__all__ = ["print_table", "progress", "standard_output"]
 
 
 def standard_output() -> Console:
@@ -30,3 +32,29 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for row in (columns, *rows):
         console.out("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Show how far long work is, on stderr: a bar on a terminal, elsewhere a line for every tenth.
+
+    Args:
+        quiet: Show nothing.
+
+    Yields:
+        What is to be called with the name of the work, the number of parts done and that of all.
+    """
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    tenths: dict[str, int] = {}
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("")
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+            tenth = 10 * done // max(1, total)
+            if not quiet and not console.is_terminal and tenth > tenths.get(what, 0):
+                tenths[what] = tenth
+                console.print(f"{what}: {done} of {total}", soft_wrap=True)
+
+        yield tell
