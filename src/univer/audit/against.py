@@ -92,7 +92,8 @@ def audit_against(
 
     Example:
         >>> import univer
-        >>> audit_against(lambda tree, laws: univer.outcome_law(tree, laws, "univer"), "mine", cases=3, most_calls=500).ok
+        >>> mine = lambda tree, laws: univer.outcome_law(tree, laws, "univer")
+        >>> audit_against(mine, "mine", cases=3, most_calls=500).ok
         True
     """
     law = draft_law or getattr(function, "draft_law", "greedy")
