@@ -68,8 +68,11 @@ class Forest:
         if group.fixed:
             weights.scatter_(1, self.tokens[index(group.children[:, : group.fixed], self.device)], 0.0)
         if self.excluded:
-            for row, node in enumerate(group.nodes.tolist()):
-                weights[row, list(self.excluded.get(node, ()))] = 0.0
+            dropped = [
+                (r, token) for r, node in enumerate(group.nodes.tolist()) for token in self.excluded.get(node, ())
+            ]
+            rows, tokens = torch.tensor(dropped, dtype=torch.long, device=self.device).reshape(-1, 2).unbind(1)
+            weights[rows, tokens] = 0.0
         return normalise(weights)
 
     @staticmethod
@@ -247,6 +250,12 @@ class DraftTree(Forest):
                     f"the draft law of node {node} is not a law: non-negative and summing to 1 within 1e-4"
                 )
             raise ValueError(f"node {node}: a sampled child has probability 0 under its draft law")
+
+
+def places_of(wanted: Ints, nodes: Ints) -> Ints:
+    """Where each of `wanted` stands in `nodes`, which has no repetitions."""
+    order = np.argsort(nodes, kind="stable")
+    return order[np.searchsorted(nodes, wanted, sorter=order)]
 
 
 def index(ids: Ints, device: torch.device) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from univer.laws import normalise
 from univer.rules.base import Rule, Siblings
 from univer.topology import Group, Ints
-from univer.tree import DraftTree, Forest, index, rows_of
+from univer.tree import DraftTree, Forest, index, places_of, rows_of
 
 # Entries of one block of law rows: large enough to hide the cost of calls, small beside a copy of the laws.
 BLOCK_ENTRIES = {"cpu": 1 << 19}
@@ -122,10 +122,9 @@ def next_token_laws(forest: Forest, target_laws: Tensor, rule: Rule, nodes: Ints
     """
     laws = rows_of(target_laws, nodes, target_laws.device).clone()
     inner = forest.topology.child_counts[nodes] > 0
-    places = {int(node): place for place, node in enumerate(nodes)}
     for group in forest.topology.groups(nodes[inner]):
         for block in blocks(group, target_laws):
-            rows = torch.tensor([places[int(node)] for node in block.nodes], device=laws.device)
+            rows = index(places_of(block.nodes, nodes), laws.device)
             residual = rule.residual(siblings_of(forest, target_laws, block, scale[rows]))
             mass = residual.sum(-1, keepdim=True)
             laws[rows] = torch.where(mass > 0, normalise(residual), laws[rows])

@@ -9,7 +9,7 @@ from univer.couplings.base import blocks, siblings_of
 from univer.laws import ratio
 from univer.rules.base import Coupling, ForesightRule, Rule
 from univer.topology import Group, Ints
-from univer.tree import Forest
+from univer.tree import Forest, index, places_of
 
 ORDERS = ("drawn", "sampled-first", "descending", "gain")
 WIDEST_GAIN = 10
@@ -109,10 +109,9 @@ def _gains(forest: Forest, target_laws: Tensor, rule: ForesightRule, children: I
         nodes = children[:, child]
         before = [subset for subset in range(1 << count) if not subset >> child & 1]
         scales = ratio(kept[:, child : child + 1].expand(rows, len(before)), remaining[:, before])
-        row_of = {int(node): row for row, node in enumerate(nodes)}
         for group in topology.groups(nodes[topology.child_counts[nodes] > 0]):
             for block in blocks(group, target_laws):
-                place = torch.tensor([row_of[int(node)] for node in block.nodes], device=device)
+                place = index(places_of(block.nodes, nodes), device)
                 below = siblings_of(forest, target_laws, block, scales[place, 0])
                 for column, subset in enumerate(before):
                     accepted = rule.expected_acceptance(below.scaled(scales[place, column]))
