@@ -10,12 +10,14 @@ from typing import Any
 
 import torch
 
-PACKAGES = ("univer", "torch", "transformers", "numpy", "scipy")
+import univer
+
+PACKAGES = ("torch", "transformers", "numpy", "scipy")
 
 
 def machine() -> dict[str, Any]:
     """Processor, cores, threads, accelerator and versions of the packages that matter."""
-    versions = {}
+    versions = {"univer": univer.__version__}
     for package in PACKAGES:
         try:
             versions[package] = version(package)
