@@ -16,7 +16,7 @@ from typing import Any
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
-SHOWN = ("rrsw", "traversal", "spectr", "membership", "block", "greedy", "univer", "univer (gain)")
+SHOWN = ("membership", "block", "spectr", "rrsw", "traversal", "greedy", "univer", "univer (gain)")
 
 
 def table(runs: list[dict[str, Any]]) -> str:
