@@ -137,7 +137,13 @@ def main() -> None:
         extra = f"  adds {memory[name]:.2f} copies of the laws" if name in memory else ""
         print(f"{name:28s} {median * 1e3:8.1f} ms{share}{extra}")
     if args.json:
-        found = {"settings": {k: str(v) for k, v in vars(args).items()}, "machine": machine(), "seconds": seconds}
+        settings = {
+            "vocabulary": args.vocabulary,
+            "tree": args.tree,
+            "rounds": args.rounds,
+            "target": Path(args.target).name if args.target else None,
+        }
+        found = {"settings": settings, "machine": machine(), "seconds": seconds}
         with args.json.open("x", encoding="utf-8") as file:
             json.dump(found | {"added_memory": memory}, file, indent=1)
 
