@@ -1,3 +1,5 @@
+from importlib import import_module
+
 import pytest
 
 from random_trees import METHODS, random_tree, tree_for
@@ -50,6 +52,32 @@ def test_a_registered_method_is_known_and_shown_as_lossy() -> None:
         del _registry["mine"]
     with pytest.raises(TypeError, match=r"takes a univer.Method"):
         register(Membership())  # type: ignore[arg-type]
+
+
+class Entry:
+    """An entry point of a package, as importlib.metadata gives it."""
+
+    dist = None
+
+    def __init__(self, name: str, found: object) -> None:
+        self.name, self.value, self._found = name, f"package:{name}", found
+
+    def load(self) -> object:
+        if isinstance(self._found, Exception):
+            raise self._found
+        return self._found
+
+
+def test_a_broken_entry_point_takes_no_other_method_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("univer.methods")
+    mine = Method("mine", Membership(), Stepwise(), "of a package")
+    entries = [Entry("broken", AttributeError("no such thing")), Entry("mine", mine)]
+    monkeypatch.setattr(module, "entry_points", lambda group: entries)
+    monkeypatch.setattr(module, "_registry", dict(module._registry))
+    module._load_entry_points.cache_clear()
+    with pytest.warns(UserWarning, match="'broken' of package:broken is left out: no such thing"):
+        assert methods()["mine"] is mine
+    assert resolve("univer").name == "univer"
 
 
 MISFITS = [

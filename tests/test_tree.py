@@ -67,6 +67,8 @@ REFUSED = [
     ({"tokens": [9, 2, 2], "slots": ["root", "sampled", "sampled"], "law": "swor"}, "two children have the same token"),
     ({"excluded": {0: [2]}}, "an excluded token is a child"),
     ({"excluded": {7: [2]}}, "excluded names node 7"),
+    ({"excluded": {0: [-1]}}, "excluded holds -1, which is no token"),
+    ({"excluded": {0: [5]}}, "excluded token lies outside the vocabulary of 5"),
     ({"draft_laws": {}}, "must give the row"),
     ({"draft_laws": {1: ROW}}, "node 0 has a sampled child"),
     ({"draft_laws": torch.stack([ROW, ROW])}, r"draft_laws must be \[3, V\]"),

@@ -163,6 +163,22 @@ def test_fault_24_laws_of_different_vocabularies_are_refused() -> None:
         outcome_law(fixed, torch.full((2, 5), 0.2), "membership")
 
 
+@pytest.mark.parametrize("node", [0, 2, 14])
+@pytest.mark.parametrize("fault", ["nan", "negative", "empty", "double"])
+def test_rows_that_are_no_laws_are_refused_wherever_they_stand(node: int, fault: str) -> None:
+    tree, target = tree_for("univer", 0)
+    if fault == "nan":
+        target[node, 5] = float("nan")
+    elif fault == "negative":
+        target[node, 5] -= 1
+        target[node, 6] += 1
+    else:
+        target[node] *= 0 if fault == "empty" else 2
+    for call in (outcome_law, verify):
+        with pytest.raises(ValueError, match=f"target laws: row {node} is not a law"):
+            call(tree, target, "univer")
+
+
 def test_a_lone_root_draws_from_the_target() -> None:
     p = torch.tensor([[0.0, 0.25, 0.75]])
     tree = DraftTree([5], [-1], ["root"], {}, "greedy")

@@ -40,6 +40,30 @@ def law_from_logits(logits: Tensor, step: str = "the model") -> Tensor:
     return laws
 
 
+def check_laws(rows: Tensor, what: str) -> None:
+    """Refuse rows that are no laws: a negative entry, a NaN, or a sum further than 1e-4 from 1.
+
+    One look at the device for all rows.
+
+    Args:
+        rows: `[n, V]`.
+        what: what the rows are, for the message.
+
+    Raises:
+        ValueError: with the number of the first such row.
+
+    Example:
+        >>> check_laws(torch.tensor([[0.5, 0.5], [2.0, -1.0]]), "target laws")
+        Traceback (most recent call last):
+        ...
+        ValueError: target laws: row 1 is not a law (non-negative, no NaN, summing to 1 within 1e-4)
+    """
+    sound = ((rows.sum(-1) - 1).abs() <= 1e-4) & (rows.amin(-1) >= 0)
+    if not bool(sound.all()):
+        row = int((~sound).nonzero()[0])
+        raise ValueError(f"{what}: row {row} is not a law (non-negative, no NaN, summing to 1 within 1e-4)")
+
+
 def normalise(weights: Tensor) -> Tensor:
     """Scale non-negative rows to sum 1; an all-zero row stays zero.
 

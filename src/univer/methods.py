@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -165,5 +166,10 @@ def resolve(method: str | Method) -> Method:
 
 @cache
 def _load_entry_points() -> None:
+    """Register the methods of installed packages; one that cannot be had is left out with a warning."""
     for entry in entry_points(group=ENTRY_POINTS):
-        register(entry.load())
+        try:
+            register(entry.load())
+        except Exception as error:  # whatever a foreign package does must not take the other methods away
+            origin = entry.dist.name if entry.dist else entry.value
+            warnings.warn(f"the method {entry.name!r} of {origin} is left out: {error}", stacklevel=3)

@@ -205,8 +205,11 @@ class DraftTree(Forest):
             raise ValueError(
                 f"node {node} has {sampled_counts[node]} sampled children, the draft law {self.law!r} allows {most}"
             )
-        if wrong := [node for node in self.excluded if not 0 <= node < len(self)]:
-            raise ValueError(f"excluded names node {wrong[0]}, the tree has {len(self)}")
+        for node, dropped in self.excluded.items():
+            if not 0 <= node < len(self):
+                raise ValueError(f"excluded names node {node}, the tree has {len(self)}")
+            if min(dropped) < 0:
+                raise ValueError(f"node {node}: excluded holds {min(dropped)}, which is no token; leave fillers out")
 
     def _check_draws(self) -> None:
         """Tokens of siblings against each other, against what was dropped and against their laws."""
@@ -237,6 +240,9 @@ class DraftTree(Forest):
         if rows.dtype not in LAW_DTYPES:
             raise ValueError(f"draft laws must be float32 or float64, got {rows.dtype}: convert before drawing")
         vocabulary = rows.shape[1]
+        for node in group.nodes.tolist():
+            if max(self.excluded.get(node, (0,))) >= vocabulary:
+                raise ValueError(f"node {node}: an excluded token lies outside the vocabulary of {vocabulary}")
         outside = (sampled_tokens < 0) | (sampled_tokens >= vocabulary)
         if bool(outside.any()):
             raise ValueError(f"a sampled token lies outside the vocabulary of {vocabulary} of its draft law")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from univer.couplings.base import next_token_laws
-from univer.laws import LAW_DTYPES, sample
+from univer.laws import LAW_DTYPES, check_laws, sample
 from univer.methods import Method, resolve
 from univer.tree import DraftTree, Forest, index
 
@@ -169,6 +169,7 @@ def _prepare(tree: Forest, target_laws: Tensor, method: str | Method, order: str
             f"target laws must be float32 or float64, got {target_laws.dtype}: use univer.laws.law_from_logits"
         )
     _check_vocabulary(tree, target_laws.shape[1])
+    check_laws(target_laws, "target laws")
     chosen.check(tree, order)
     return chosen, order
 
