@@ -54,6 +54,19 @@ FAULTS: list[tuple[Any, str, str]] = [
     ([[0], [2]], "greedy", "sibling of rank 1 is missing"),
     ([[0], [0]], "greedy", "listed twice"),
     ([-1, [0]], "greedy", "not both"),
+    (["x"], "greedy", "is no tree: a tree is a text such as '2x5'"),
+    ([[0], "a"], "greedy", "is no tree"),
+    ([[0], ["a"]], "greedy", "is no tree"),
+    ([[[0]]], "greedy", "is no tree"),
+    ([None], "greedy", "None.* is no tree"),
+    ([-1, False], "greedy", "all entries are integers"),
+    (None, "greedy", "None is no tree"),
+    (3, "greedy", "3 is no tree"),
+    ("4x14", "greedy", "'4x14' has more than 4096 nodes"),
+    ("10x9", "greedy", "more than 4096 nodes"),
+    ("1x99999999", "greedy", "more than 4096 nodes"),
+    ("99999999x1", "greedy", "more than 4096 nodes"),
+    ("chain-99999999", "greedy", "more than 4096 nodes"),
 ]
 
 

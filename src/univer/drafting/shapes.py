@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from univer.tree import DRAFT_LAWS
 
@@ -14,6 +15,14 @@ EAGLE_CHOICES: tuple[tuple[int, ...], ...] = (
     *((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0)),
     *((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 1, 1), (0, 2, 0), (0, 2, 1), (1, 0, 0)),
     *((0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 0, 2), (0, 0, 0, 0, 0), (0, 0, 0, 0, 1)),
+)
+
+# A tree is read in one target pass with an N x N mask; larger ones exhaust memory long before they could pay.
+LARGEST_TREE = 4096
+
+TREE_FORMS = (
+    "a tree is a text such as '2x5', '3x3', 'chain-5' or 'eagle', a list of parents such as [-1, 0, 0, 1], "
+    "a list of paths such as [[0], [1], [0, 0]], or a Shape"
 )
 
 
@@ -113,12 +122,14 @@ def from_parents(
         sampled: number of sampled children per node under `mixed`.
 
     Raises:
-        ValueError: not such a list.
+        ValueError: not such a list, or more than `LARGEST_TREE` nodes.
 
     Example:
         >>> from_parents([-1, 0, 0, 1]).fixed
         (1, 0, 0, 0)
     """
+    if len(parents) > LARGEST_TREE:
+        raise ValueError(_too_large(name))
     if not parents or parents[0] != -1:
         raise ValueError("a parent list starts with -1, the root")
     for node, parent in enumerate(parents[1:], start=1):
@@ -134,6 +145,9 @@ def from_parents(
 def balanced(width: int, depth: int, law: str = "greedy", sampled: int | None = None) -> Shape:
     """Every node down to `depth - 1` has `width` children: the `m x L` trees of the paper.
 
+    Raises:
+        ValueError: a negative size, or more than `LARGEST_TREE` nodes.
+
     Example:
         >>> len(balanced(2, 5).parents)
         63
@@ -142,6 +156,8 @@ def balanced(width: int, depth: int, law: str = "greedy", sampled: int | None = 
         raise ValueError(f"a balanced tree needs a width of at least 1 and a depth of at least 0, got {width}x{depth}")
     parents, level = [-1], [0]
     for _ in range(depth):
+        if len(parents) + len(level) * width > LARGEST_TREE:
+            raise ValueError(_too_large(f"{width}x{depth}"))
         start = len(parents)
         parents += [parent for parent in level for _ in range(width)]
         level = list(range(start, len(parents)))
@@ -185,7 +201,7 @@ def parse_shape(
         sampled: number of sampled children per node under `mixed`.
 
     Raises:
-        ValueError: the text names no shape, or the law does not fit it.
+        ValueError: it is no tree, too large a one, or the law does not fit it.
 
     Example:
         >>> parse_shape("chain-3", law="chain").parents
@@ -203,10 +219,32 @@ def parse_shape(
         raise ValueError(
             f"unknown tree {spec!r}: use e.g. '2x5', '3x3', 'chain-5', 'eagle', a parent list or a list of choices"
         )
-    parents = [entry for entry in spec if isinstance(entry, int)]
-    if len(parents) == len(spec):
-        return from_parents(parents, law, sampled=sampled)
-    paths = [entry for entry in spec if not isinstance(entry, int)]
-    if len(paths) != len(spec):
+    entries: list[Any] = list(spec) if _is_list(spec) else [spec]
+    if _is_list(spec) and all(_is_integer(entry) for entry in entries):
+        return from_parents(entries, law, sampled=sampled)
+    if not _is_list(spec) or not all(_is_path(entry) or _is_integer(entry) for entry in entries):
+        raise ValueError(f"{_shortened(spec)} is no tree: {TREE_FORMS}; all entries are integers")
+    if not all(_is_path(entry) for entry in entries):
         raise ValueError("a tree is a list of parents or a list of paths, not both")
-    return choices(paths, law, sampled=sampled)
+    return choices(entries, law, sampled=sampled)
+
+
+def _is_integer(entry: object) -> bool:
+    return isinstance(entry, int) and not isinstance(entry, bool)
+
+
+def _is_list(entry: object) -> bool:
+    return isinstance(entry, Sequence) and not isinstance(entry, str | bytes)
+
+
+def _is_path(entry: Any) -> bool:
+    return _is_list(entry) and all(_is_integer(rank) for rank in entry)
+
+
+def _shortened(spec: object) -> str:
+    text = repr(spec)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _too_large(name: str) -> str:
+    return f"the tree {name!r} has more than {LARGEST_TREE} nodes, the most that are supported: name a smaller one"
