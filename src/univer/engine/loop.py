@@ -172,7 +172,9 @@ class Generation(Iterator[Step]):
             self._clock.charge("draft")
         root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.plan.shape.law)
         verdict = self._decide(root, logits, self._clock, "the target's prefill")
-        self._round = Round(self.target, self.session, self._decide, self._clock)
+        self._round = Round(
+            self.target, self.session, self._decide, self._clock, self.stats.draft, vocabulary=logits.shape[-1]
+        )
         tokens, reason = self.stop.cut([verdict.next_token], len(self.committed))
         self._end(reason)
         return Step(tokens, [False], None)

@@ -23,12 +23,16 @@ class Round:
         draft: the draft at work, or None for plain decoding.
         decide: turns logits into a verdict.
         clock: takes the time of each phase.
+        draft_name: name of the draft for error messages.
+        vocabulary: number of token ids of the target.
     """
 
     target: TreeRunner
     draft: DraftSession | None
     decide: Decision
     clock: PhaseClock
+    draft_name: str
+    vocabulary: int
 
     def play(self, committed: Sequence[int], shape: Shape, step: str) -> tuple[DraftTree, Verdict]:
         """Play one round.
@@ -40,14 +44,19 @@ class Round:
 
         Returns:
             The drafted tree and the verdict on it; both caches hold the accepted path afterwards.
+
+        Raises:
+            ValueError: the draft proposed something else than a tree below the text.
         """
         drafting = self.draft is not None and len(shape.parents) > 1
         if self.draft is not None and drafting:
             tree = self.draft.propose(committed, shape)
+            tokens = self._checked_tokens(tree, committed[-1])
         else:
-            tree = DraftTree([committed[-1]], [-1], ["root"], None, shape.law)
+            tokens = [committed[-1]]
+            tree = DraftTree(tokens, [-1], ["root"], None, shape.law)
         self.clock.charge("draft")
-        logits = self.target.read_nodes(tree.tokens.tolist(), tree.parents)
+        logits = self.target.read_nodes(tokens, tree.parents)
         self.clock.charge("target")
         verdict = self.decide(tree, logits, self.clock, step)
         self.target.keep([0, *verdict.path])
@@ -55,3 +64,21 @@ class Round:
             self.draft.settle(verdict.path)
         self.clock.charge("cache")
         return tree, verdict
+
+    def _checked_tokens(self, tree: object, last: int) -> list[int]:
+        """The tokens of a proposal that hangs below the text, whose last token is `last`."""
+        if not isinstance(tree, DraftTree):
+            raise ValueError(f"the draft {self.draft_name!r} proposed a {type(tree).__name__}, not a DraftTree")
+        tokens: list[int] = tree.tokens.tolist()
+        if tokens[0] != last:
+            raise ValueError(
+                f"the draft {self.draft_name!r} proposed a tree below token {tokens[0]}, the text ends with {last}: "
+                "the root of a tree is the last committed token"
+            )
+        if min(tokens) < 0 or max(tokens) >= self.vocabulary:
+            outside = next(token for token in tokens if not 0 <= token < self.vocabulary)
+            raise ValueError(
+                f"the draft {self.draft_name!r} proposed token {outside}, outside the target's vocabulary of "
+                f"{self.vocabulary}"
+            )
+        return tokens
