@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tiny_models import byte_tokenizer
+from univer.cli import main
 from univer.cli.prompt import encode_prompt, read_prompt
 
 
@@ -36,6 +37,17 @@ def test_what_is_no_prompt_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     broken.write_bytes(b"caf\xe9")
     with pytest.raises(ValueError, match="cannot be read"):
         read_prompt(None, broken)
+
+
+def test_bytes_that_are_not_utf_8_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for errors in ("strict", "surrogateescape"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe"), encoding="utf-8", errors=errors))
+        with pytest.raises(ValueError, match="not UTF-8"):
+            read_prompt(None, None)
+    assert main(["generate", "\udcff hi"]) == 2
+    assert capfd.readouterr().err.startswith("univer: error: the prompt is not UTF-8")
 
 
 def test_a_chat_is_used_where_there_is_a_template_unless_said_otherwise() -> None:

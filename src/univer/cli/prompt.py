@@ -20,7 +20,7 @@ def read_prompt(argument: str | None, file: Path | None) -> str:
         The text, as it is.
 
     Raises:
-        ValueError: Both or neither are given, the file cannot be read, or the text is empty.
+        ValueError: Both or neither are given, the file cannot be read, or the text is empty or not UTF-8.
     """
     if argument is not None and file is not None:
         raise ValueError("give the prompt as an argument or with --prompt-file, not both")
@@ -34,7 +34,15 @@ def read_prompt(argument: str | None, file: Path | None) -> str:
     elif argument is None and sys.stdin.isatty():
         raise ValueError("give a prompt: as an argument, with --prompt-file, or on standard input")
     else:
-        text = sys.stdin.read()
+        try:
+            text = sys.stdin.read()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"the prompt on standard input is not UTF-8: {error}") from error
+    # Bytes that are no UTF-8 reach arguments, and standard input in some locales, as lone surrogates.
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the prompt is not UTF-8: a byte at character {error.start} cannot be read") from error
     if not text.strip():
         raise ValueError("the prompt is empty")
     return text
