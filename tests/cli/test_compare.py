@@ -1,6 +1,7 @@
 """`univer compare` on a tiny model."""
 
 import json
+import shutil
 from importlib import import_module
 from pathlib import Path
 
@@ -72,3 +73,20 @@ def test_ctrl_c_keeps_what_there_is(
     printed = json.loads(capsys.readouterr().out)
     assert printed["interrupted"] is True
     assert len(printed["records"]) == 1
+
+
+def test_a_configuration_that_is_not_supported_can_be_gone_without(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "penalized"
+    shutil.copytree(arguments[2], directory)
+    file = directory / "generation_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"repetition_penalty": 1.3}))
+    compare = ["compare", "--target", str(directory), *arguments[3:], "--method", "univer"]
+    generate = ["generate", "abc", "--target", str(directory), "--draft", "lookup", "--max-new-tokens", "4"]
+    for command in (compare, generate):
+        assert main(command) == 2
+        assert "repetition_penalty=1.3" in (error := capsys.readouterr().err)
+        assert error.strip().endswith("use --ignore-config to go without it")
+        assert main([*command, "--ignore-config"]) == 0
+        capsys.readouterr()

@@ -161,6 +161,7 @@ def compare(
     drafted: int = 2,
     new_tokens: int = 64,
     seed: int = 0,
+    generation_config: Any = None,
     progress: Callable[[int], None] = lambda done: None,
     into: Comparison | None = None,
 ) -> Comparison:
@@ -181,6 +182,7 @@ def compare(
         drafted: trees per context and draft law.
         new_tokens: length of the text that the contexts are taken from.
         seed: of texts and draws.
+        generation_config: in place of the target's.
         progress: called with the number of contexts finished.
         into: filled while the work goes on, so that an interruption loses nothing; see `prepare`.
 
@@ -226,6 +228,7 @@ def compare(
             trees=drafted,
             new_tokens=new_tokens,
             seed=seed + number,
+            generation_config=generation_config,
         ):
             for tree, entry in by_shape[context.shape.name, context.shape.law]:
                 own.setdefault((tree, entry.name), []).append(_tau(context, entry))

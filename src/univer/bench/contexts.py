@@ -64,6 +64,7 @@ def contexts(
     trees: int,
     new_tokens: int,
     seed: int,
+    generation_config: Any = None,
 ) -> Iterator[Context]:
     """Draft trees at some places of one text of the target's.
 
@@ -81,6 +82,7 @@ def contexts(
         trees: how many trees per place and shape.
         new_tokens: length of the text; it does not stop at an end-of-text token.
         seed: of the text and of all draws.
+        generation_config: in place of the target's.
 
     Yields:
         One context per place, shape and tree.
@@ -98,6 +100,7 @@ def contexts(
         seed=seed,
         min_p=sampling.min_p,
         draft_sampling=draft_sampling,
+        generation_config=generation_config,
         **request,
     )
     starts = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from univer.cli.options import Device, DraftTemperature, Dtype, MinP, Target, TopK, TopP, TrustRemoteCode
+from univer.cli.options import Device, DraftTemperature, Dtype, IgnoreConfig, MinP, Target, TopK, TopP, TrustRemoteCode
 from univer.models.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Of texts and draws.")] = 0,
     dtype: Dtype = None,
     device: Device = None,
+    ignore_config: IgnoreConfig = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one object with all raw figures instead of the table.")
     ] = False,
@@ -57,6 +58,7 @@ def compare(
         from univer.bench.compare import compare as run
         from univer.bench.compare import prepare
         from univer.bench.prompts import encode
+        from univer.cli.config import generation_config
         from univer.cli.drafts import default_draft, make_draft
         from univer.cli.terminal import progress
         from univer.engine import Sampling
@@ -76,6 +78,7 @@ def compare(
     chosen = load_prompts(prompts, count)
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
+    config = generation_config(model, ignore=ignore_config, greedy=False)
     drafter = as_draft(make_draft(draft or default_draft(target), tokenizer, dtype, device, trust_remote_code), model)
     if drafter is None or drafter.fixed_only:
         raise ValueError("this draft proposes fixed tokens only, on which all methods are membership: name another")
@@ -95,6 +98,7 @@ def compare(
                 drafted=drafted,
                 new_tokens=new_tokens,
                 seed=seed,
+                generation_config=config,
                 progress=lambda done: tell("drafted trees", done, total),
                 into=comparison,
             )

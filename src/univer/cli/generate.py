@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from univer.cli.options import Device, DraftTemperature, Dtype, MinP, Target, TopK, TopP, TrustRemoteCode
+from univer.cli.options import Device, DraftTemperature, Dtype, IgnoreConfig, MinP, Target, TopK, TopP, TrustRemoteCode
 from univer.models.catalogue import DEFAULT_MODEL
 
 __all__ = ["generate"]
@@ -51,6 +51,7 @@ def generate(
     ] = None,
     dtype: Dtype = None,
     device: Device = None,
+    ignore_config: IgnoreConfig = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object at the end instead of the text.")] = False,
     baseline: Annotated[bool, typer.Option(help="Measure plain decoding afterwards, for the ratio.")] = True,
     trust_remote_code: TrustRemoteCode = False,
@@ -66,15 +67,17 @@ def generate(
     shape = _tree(tree or ("chain-5" if chosen.draft_law == "chain" else "2x5"))
     parse_shape(shape, "fixed")
     try:
+        from univer.cli.config import generation_config
         from univer.cli.drafts import default_draft, make_draft
         from univer.cli.run import run
         from univer.engine import Sampling
         from univer.models import load
     except ModuleNotFoundError as error:
         raise ValueError(f"generating needs more packages: pip install 'univer[models]' ({error})") from error
-    Sampling(temperature, top_k, top_p, min_p)
+    sampling = Sampling(temperature, top_k, top_p, min_p)
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
+    config = generation_config(model, ignore=ignore_config, greedy=sampling.greedy)
     drafter = make_draft(draft or default_draft(target), tokenizer, dtype, device, trust_remote_code)
     outcome = run(
         model,
@@ -93,6 +96,7 @@ def generate(
         min_p=min_p,
         draft_temperature=draft_temperature,
         max_new_tokens=max_new_tokens,
+        generation_config=config,
     )
     if as_json:
         typer.echo(json.dumps({"prompt": text} | outcome.to_dict(), indent=2))

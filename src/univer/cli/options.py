@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Device", "DraftTemperature", "Dtype", "MinP", "Target", "TopK", "TopP", "TrustRemoteCode"]
+__all__ = ["Device", "DraftTemperature", "Dtype", "IgnoreConfig", "MinP", "Target", "TopK", "TopP", "TrustRemoteCode"]
 
 Target = Annotated[str, typer.Option(help="Target model: smollm2-135m, a directory, or a hub id.")]
 TopK = Annotated[int | None, typer.Option(help="Keep so many most likely tokens.")]
@@ -13,4 +13,12 @@ MinP = Annotated[float | None, typer.Option(help="Keep tokens of this fraction o
 DraftTemperature = Annotated[float | None, typer.Option(help="Of the draft. [default: the target's]")]
 Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16 or float16. [default: what is fast here]")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1. [default: cuda where there is one]")]
+IgnoreConfig = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-config",
+        help="Go without settings of the model's generation configuration that are not supported, such as a "
+        "repetition penalty.",
+    ),
+]
 TrustRemoteCode = Annotated[bool, typer.Option(help="Run Python code that comes with a model.")]

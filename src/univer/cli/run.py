@@ -102,6 +102,7 @@ def run(
     limit = options["max_new_tokens"]
     plain_options = {"temperature": options["temperature"], "top_k": options["top_k"], "top_p": options["top_p"]}
     plain_options |= {"min_p": options["min_p"], "seed": seed, "eos_token_id": None}
+    plain_options["generation_config"] = options.get("generation_config")
     try:
         if baseline and limit:
             short = {**options, "max_new_tokens": min(limit, _WARM_UP_TOKENS)}

@@ -1,0 +1,34 @@
+"""The generation configuration of a target: refused where it would have to be ignored, or gone without on request."""
+
+from typing import Any
+
+from transformers import GenerationConfig
+
+from univer.engine.settings import check_settings
+
+__all__ = ["generation_config"]
+
+
+def generation_config(target: Any, *, ignore: bool, greedy: bool) -> Any:
+    """The configuration that a request runs with.
+
+    Args:
+        target: A causal language model.
+        ignore: Go without every setting but the ids of special tokens.
+        greedy: Whether the temperature is 0.
+
+    Returns:
+        A configuration, or None for the target's own.
+
+    Raises:
+        ValueError: The target's own has a setting that is not supported; the message names it.
+    """
+    own = getattr(target, "generation_config", None)
+    if ignore:
+        ids = {name: getattr(own, name, None) for name in ("eos_token_id", "bos_token_id", "pad_token_id")}
+        return GenerationConfig(**ids)
+    try:
+        check_settings(own, {}, greedy=greedy)
+    except ValueError as error:
+        raise ValueError(f"{str(error).rpartition(';')[0]}; use --ignore-config to go without it") from error
+    return None
