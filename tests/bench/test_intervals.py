@@ -11,6 +11,10 @@ def test_pairing_removes_what_prompts_share() -> None:
     values = reference * (1.05 + rng.normal(0, 0.002, 20))
     gain, mean = gain_interval(values, reference), mean_interval(values)
     assert gain.value == pytest.approx(values.mean() / reference.mean() - 1)
+    assert gain.low is not None
+    assert gain.high is not None
+    assert mean.low is not None
+    assert mean.high is not None
     assert 0.045 < gain.low < gain.value < gain.high < 0.055
     assert mean.high - mean.low > 0.5
 
@@ -20,10 +24,13 @@ def test_coverage_of_the_interval() -> None:
     hits = 0
     for _ in range(60):
         interval = mean_interval(rng.normal(3.0, 1.0, 40))
+        assert interval.low is not None
+        assert interval.high is not None
         hits += interval.low <= 3.0 <= interval.high
     assert 50 <= hits <= 60
 
 
-def test_one_prompt_has_no_width() -> None:
+def test_one_prompt_has_no_interval() -> None:
     interval = gain_interval([3.0], [2.0])
-    assert interval.value == interval.low == interval.high == pytest.approx(0.5)
+    assert interval.value == pytest.approx(0.5)
+    assert interval.low is interval.high is None

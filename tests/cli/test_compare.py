@@ -90,3 +90,14 @@ def test_a_configuration_that_is_not_supported_can_be_gone_without(
         assert error.strip().endswith("use --ignore-config to go without it")
         assert main([*command, "--ignore-config"]) == 0
         capsys.readouterr()
+
+
+def test_one_prompt_has_no_interval(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    one = [*arguments, "--count", "1", "--method", "rrsw", "--method", "univer"]
+    assert main(one) == 0
+    reference, univer = capsys.readouterr().out.splitlines()[1:3]
+    assert reference.split()[-1] == "-"
+    assert univer.split().count("-") == 2
+    assert main([*one, "--json"]) == 0
+    tau = json.loads(capsys.readouterr().out)["rows"][0]["tau"]
+    assert tau["low"] is tau["high"] is None

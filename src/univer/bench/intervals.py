@@ -18,13 +18,13 @@ class Interval:
 
     Attributes:
         value: the figure.
-        low: lower end.
-        high: upper end.
+        low: lower end; None for a single prompt, which says nothing about the spread.
+        high: upper end; likewise.
     """
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 def mean_interval(values: ArrayLike, seed: int = 0) -> Interval:
@@ -35,7 +35,7 @@ def mean_interval(values: ArrayLike, seed: int = 0) -> Interval:
         seed: of the resampling.
 
     Returns:
-        Mean and percentile interval at 95 %; the interval is the mean itself where there is only one prompt.
+        Mean and percentile interval at 95 %; no interval where there is only one prompt.
 
     Example:
         >>> mean_interval([1.0, 1.0, 1.0])
@@ -72,7 +72,7 @@ def gain_interval(values: ArrayLike, reference: ArrayLike, seed: int = 0) -> Int
 def _interval(samples: tuple[NDArray[np.float64], ...], statistic: object, seed: int) -> Interval:
     value = float(statistic(*samples, axis=0))  # type: ignore[operator]
     if len(samples[0]) < 2:
-        return Interval(value, value, value)
+        return Interval(value, None, None)
     found = bootstrap(
         samples,
         statistic,

@@ -11,6 +11,7 @@ from univer.models.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from univer.bench import Comparison
+    from univer.bench.intervals import Interval
 
 __all__ = ["compare"]
 
@@ -133,9 +134,9 @@ def _print(comparison: "Comparison", interrupted: bool) -> None:
                 row.entry.shape.law,
                 f"{row.nodes:.1f}",
                 f"{row.tau.value:.3f}",
-                f"{row.tau.low:.3f} to {row.tau.high:.3f}",
+                _ends(row.tau, ".3f"),
                 f"{gain.value:+.1%}" if gain else "",
-                f"{gain.low:+.1%} to {gain.high:+.1%}" if gain else "",
+                _ends(gain, "+.1%") if gain else "",
                 f"{row.paper:+.1%}" if row.paper is not None else "",
             ]
         )
@@ -150,3 +151,9 @@ def _print(comparison: "Comparison", interrupted: bool) -> None:
         + (" (interrupted: the prompts finished so far)" if interrupted else ""),
         soft_wrap=True,
     )
+
+
+def _ends(interval: "Interval", form: str) -> str:
+    if interval.low is None or interval.high is None:
+        return "-"
+    return f"{interval.low:{form}} to {interval.high:{form}}"
