@@ -42,6 +42,7 @@ def test_json_and_a_file_that_is_not_overwritten(
     [
         (["--temperature", "0"], "at temperature 0 every exact method"),
         (["--method", "unver"], "unknown method 'unver'"),
+        (["--method", "univer:foo", "--target", "nowhere"], "unknown sibling order 'foo'"),
         (["--tree", "2y2"], "unknown tree"),
         (["--draft", "lookup"], "fixed tokens only"),
         (["--prompts", "nowhere.jsonl"], "nowhere.jsonl"),

@@ -145,3 +145,18 @@ def test_the_default_model_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert report["stats"]["draft"] == "skip=16,17,18"
     assert report["stats"]["tau"] > 1
     assert report["ratio_to_plain"] > 0
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--order", "foo"], "unknown sibling order 'foo'"),
+        (["--tree", '[[0],"a"]'], "is no tree"),
+        (["--tree", "4x14"], "more than 4096 nodes"),
+    ],
+)
+def test_what_needs_no_model_is_refused_before_one_is_loaded(
+    option: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", "abc", "--target", "nowhere", *option]) == 2
+    assert message in capsys.readouterr().err

@@ -14,6 +14,7 @@ from univer.bench.contexts import Context, Entry, contexts
 from univer.bench.intervals import Interval, gain_interval, mean_interval
 from univer.bench.machine import machine
 from univer.bench.prompts import Prompt
+from univer.couplings.order import ORDERS
 from univer.drafting.base import Draft
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling
@@ -123,7 +124,7 @@ def entries_for(tree: str, names: Sequence[str] | None = None) -> list[Entry]:
         names: methods to compare, by default all but those that solve a linear programme; `name:order` for an order.
 
     Raises:
-        ValueError: an unknown method or tree.
+        ValueError: an unknown method, order or tree.
 
     Example:
         >>> [entry.name for entry in entries_for("2x5", ["univer", "univer:gain", "token"])]
@@ -136,6 +137,8 @@ def entries_for(tree: str, names: Sequence[str] | None = None) -> list[Entry]:
     for full in names:
         name, _, order = full.partition(":")
         method = resolve(name)
+        if order and order not in ORDERS:
+            raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
         law = method.draft_law
         shape = parse_shape(tree, "greedy")
         shape = parse_shape(f"chain-{shape.depth}" if law == "chain" else tree, law)

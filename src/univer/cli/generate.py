@@ -58,12 +58,15 @@ def generate(
 ) -> int:
     """Generate text with a draft and a lossless verification method."""
     from univer.cli.prompt import encode_prompt, read_prompt
+    from univer.couplings.order import ORDERS
     from univer.drafting.shapes import parse_shape
     from univer.methods import resolve
 
     # What can be refused without a model is refused before one is downloaded.
     text = read_prompt(prompt, prompt_file)
     chosen = resolve(method)
+    if order is not None and order not in ORDERS:
+        raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
     shape = _tree(tree or ("chain-5" if chosen.draft_law == "chain" else "2x5"))
     parse_shape(shape, "fixed")
     try:
