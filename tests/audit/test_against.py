@@ -73,9 +73,36 @@ def test_nothing_audited_is_no_pass() -> None:
     assert "no case" in audit_against(right, "right", cases=1, most_calls=0).faults[0]
 
 
-def test_what_is_no_path_or_no_law_is_named() -> None:
-    with pytest.raises(ValueError, match="not a path"):
-        audit_against(lambda tree, laws, uniforms: ([len(tree) - 1, 0], 0), "x", cases=1)
+@pytest.mark.parametrize("output", [([1, 0], 0), ([99], 0), ([-1], 0), ([], 99), 3])
+def test_a_sampler_that_gives_no_path_of_its_tree_is_at_fault(output: object) -> None:
+    report = audit_against(lambda tree, laws, uniforms: output, "x", cases=1)
+    assert len(report.faults) == 1
+    assert "the sampler gave" in report.faults[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(float("nan"), "not finite"), (float("inf"), "not finite"), (-0.25, "negative"), (2.0, "sums to")],
+)
+def test_what_is_no_law_is_at_fault_even_in_one_entry_of_one_call(value: float, message: str) -> None:
+    calls = []
+
+    def flawed(tree: univer.DraftTree, target_laws: Tensor) -> Tensor:
+        law = right(tree, target_laws)
+        calls.append(tree)
+        if len(calls) == 3:
+            law[-1, -1] = value
+        return law
+
+    assert any(message in fault for fault in audit_against(flawed, "flawed", cases=3, most_calls=500).faults)
+
+
+def test_a_law_with_a_gradient_is_taken() -> None:
+    with_gradient = lambda tree, laws: right(tree, laws).requires_grad_()  # noqa: E731
+    assert audit_against(with_gradient, "gradient", cases=2, most_calls=500).ok
+
+
+def test_what_is_no_law_or_draft_law_is_named() -> None:
     with pytest.raises(ValueError, match="must be a tensor"):
         audit_against(lambda tree, laws: laws[0], "x", cases=1)
     with pytest.raises(ValueError, match="unknown draft law"):

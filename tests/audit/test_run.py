@@ -9,6 +9,8 @@ import univer
 from univer.audit import audit
 from univer.audit.broken_rules import SoftmaxedResidual
 from univer.audit.report import Relation, Report, TwinRow
+from univer.couplings import Lifted
+from univer.rules import Coupling, Membership, Siblings
 
 
 def test_a_few_methods_pass_and_the_report_is_plain_data() -> None:
@@ -55,3 +57,39 @@ def test_twins_and_relations_count_as_faults() -> None:
     )
     assert report.faults == ["broken twin not caught: t", "relation does not hold: a never below b"]
     assert not report.ok
+
+
+class NoLaw(Membership):
+    """Membership that spoils its answer at some nodes."""
+
+    def __init__(self, spoil: float) -> None:
+        self.spoil = spoil
+
+    def couple(self, siblings: Siblings) -> Coupling:
+        coupling = super().couple(siblings)
+        children = coupling.children.clone()
+        children[-1, -1] = self.spoil
+        return replace(coupling, children=children)
+
+
+@pytest.mark.parametrize("spoil", [float("nan"), float("inf")])
+def test_a_rule_that_gives_no_law_somewhere_has_faults(spoil: float) -> None:
+    wrong = univer.Method("no-law", NoLaw(spoil), Lifted(), "wrong on purpose", exact=False)
+    report = audit([wrong, "membership"], cases=3, quick=True)
+    assert any("outcome law" in fault for fault in report.rows[0].faults)
+    assert not next(row for row in report.rows if row.method == "membership").faults
+
+
+class Follow:
+    """Membership without `expected_acceptance`."""
+
+    draft_law = "fixed"
+    fits = Membership.fits
+    couple = Membership.couple
+    residual = Membership.residual
+
+
+def test_a_rule_without_expected_acceptance_is_audited_without_the_order_gain() -> None:
+    report = audit([univer.Method("plain", Follow(), Lifted(), "an example")], cases=3, quick=True)
+    assert report.ok, report.faults
+    assert {row.order for row in report.rows} == {"drawn", "sampled-first", "descending"}

@@ -32,6 +32,7 @@ from torch import Tensor
 from univer.audit.cases import family_cases
 from univer.audit.decision import LARGEST
 from univer.audit.examine import FLOAT32_ERROR, FLOAT64_ERROR
+from univer.audit.flaws import worst
 from univer.audit.models import Floats, Ints, TableModel
 from univer.audit.report import Report, Row, Skipped
 from univer.audit.rounds import Enumeration, Outcome
@@ -45,6 +46,10 @@ MOST_CALLS = 3_000
 DRAWS, EDGE_ROWS = 1_000, 200
 
 Function = Callable[..., Any]
+
+
+class NoOutputError(ValueError):
+    """A sampler gave something that is no path of its tree with a token."""
 
 
 def load_function(name: str) -> Function:
@@ -106,7 +111,11 @@ def audit_against(
     for number, case in enumerate(family_cases(law, cases, seed)):
         enumeration = Enumeration(case)
         if sampler:
-            _count(function, enumeration, row, seed + number)
+            try:
+                _count(function, enumeration, row, seed + number)
+            except NoOutputError as error:
+                row.faults.append(str(error))
+                break
         elif enumeration.trees + sum(len(drafted.chances) for drafted in enumeration.second) > most_calls:
             report.skipped.append(Skipped(case.name, (name,), f"more than {most_calls} trees in two rounds"))
             continue
@@ -115,15 +124,15 @@ def audit_against(
         row.cases, row.trees = row.cases + 1, row.trees + enumeration.trees
         if progress is not None:
             progress("cases", number + 1, cases)
-    if row.error64 is not None and row.error64 > FLOAT64_ERROR:
+    if row.error64 is not None and not row.error64 <= FLOAT64_ERROR:
         row.faults.append(f"law error {row.error64:.1e} over two rounds in float64")
-    if row.error32 is not None and row.error32 > FLOAT32_ERROR:
+    if row.error32 is not None and not row.error32 <= FLOAT32_ERROR:
         row.faults.append(f"law error {row.error32:.1e} over two rounds in float32")
     if row.edges:
         row.faults.append(f"{row.edges} verdicts at the edges of [0, 1) that the target never gives")
-    if row.p_value is not None and row.p_value < FAMILY_LEVEL / row.tests:
+    if row.p_value is not None and not row.p_value >= FAMILY_LEVEL / row.tests:
         row.faults.append(f"counted outputs do not follow the target, p = {row.p_value:.1e}")
-    if row.cases == 0:
+    if row.cases == 0 and not row.faults:
         row.faults.append("no case was small enough to be audited")
     report.rows.append(row)
     report.seconds = monotonic() - started
@@ -141,7 +150,7 @@ def tree_by_tree(function: Function) -> Outcome:
                 raise ValueError(
                     f"the outcome law must be a tensor {list(rows.shape)}, got {getattr(law, 'shape', type(law))}"
                 )
-            laws.append(law)
+            laws.append(law.detach())
         return torch.cat(laws)
 
     return outcome
@@ -163,10 +172,11 @@ def _trees(forest: Forest, targets: Tensor) -> Iterator[tuple[DraftTree, Tensor]
 
 
 def _enumerate(outcome: Outcome, enumeration: Enumeration, row: Row) -> None:
-    error = enumeration.measure(outcome).error
-    row.error64 = max(error, row.error64 or 0.0)
-    single = Enumeration(enumeration.case, torch.float32)
-    row.error32 = max(single.measure(outcome).error, row.error32 or 0.0)
+    double = enumeration.measure(outcome)
+    single = Enumeration(enumeration.case, torch.float32).measure(outcome)
+    row.error64 = worst([double.error, row.error64 or 0.0])
+    row.error32 = worst([single.error, row.error32 or 0.0])
+    row.faults += [flaw for flaw in dict.fromkeys((double.flaw, single.flaw)) if flaw and flaw not in row.faults]
 
 
 def _count(function: Function, enumeration: Enumeration, row: Row, seed: int) -> None:
@@ -197,11 +207,17 @@ def _count(function: Function, enumeration: Enumeration, row: Row, seed: int) ->
 
 def _call(function: Function, prefixes: Ints, tree: DraftTree, targets: Tensor, coins: Floats) -> int:
     """Prefix number of what a sampler puts out, checked to be a path of the tree."""
-    path, token = function(tree, targets, torch.from_numpy(coins))
+    output = function(tree, targets, torch.from_numpy(coins))
+    try:
+        path, token = [int(node) for node in output[0]], int(output[1])
+    except (TypeError, ValueError, IndexError) as error:
+        raise NoOutputError(f"the sampler gave {output!r}: not a list of node ids and a token id") from error
+    if any(not 0 < node < len(tree) for node in path):
+        raise NoOutputError(f"the sampler gave path {path}: not a path, its tree has the nodes 1 to {len(tree) - 1}")
     parents = [0, *path]
-    if [tree.parents[node] for node in path] != parents[:-1] or not 0 <= int(token) < targets.shape[1]:
-        raise ValueError(f"the sampler gave path {list(path)} and token {token}: not a path from the root and a token")
-    return int(prefixes[parents[-1]]) * targets.shape[1] + 1 + int(token)
+    if [tree.parents[node] for node in path] != parents[:-1] or not 0 <= token < targets.shape[1]:
+        raise NoOutputError(f"the sampler gave path {path} and token {token}: not a path from the root and a token")
+    return int(prefixes[parents[-1]]) * targets.shape[1] + 1 + token
 
 
 def _chance(output: int, model: TableModel) -> float:

@@ -10,8 +10,9 @@ import torch
 from univer.audit.bound import BoundTooLargeError, accepted_length_bound
 from univer.audit.cases import Case, method_cases
 from univer.audit.enumeration import count_trees
+from univer.audit.flaws import worst
 from univer.audit.report import Skipped
-from univer.audit.rounds import Enumeration
+from univer.audit.rounds import Enumeration, Measured
 from univer.audit.subject import Subject
 
 MOST_TREES = 5_000
@@ -36,6 +37,7 @@ class Record:
         accepted: expected accepted length of the first round.
         bound: the most that any lossless rule could reach; None where the programme is too large.
         errors: largest error of the law of two rounds, by dtype.
+        flaw: what makes some outcome law no law at all; empty if nothing does.
     """
 
     subject: Subject
@@ -44,6 +46,7 @@ class Record:
     accepted: float
     bound: float | None
     errors: dict[torch.dtype, float]
+    flaw: str
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,20 @@ class Examination:
             bound = accepted_length_bound(main.first, main.model, case.depth)
         except BoundTooLargeError as error:
             self.skipped.append(Skipped(f"bound of {case.name}", names, str(error)))
+        flawed = []
         for subject in (subject for subject in subjects if subject.takes(case)):
             wanted = self.dtypes if subject.is_listed else self.dtypes[:1]
-            found = {dtype: enumerations[dtype].measure(subject.outcome) for dtype in wanted}
+            found = {dtype: _measure(enumerations[dtype], subject) for dtype in wanted}
             errors = {dtype: measured.error for dtype, measured in found.items()}
-            self.records.append(Record(subject, case, main.trees, found[self.dtypes[0]].accepted, bound, errors))
+            flaw = next((measured.flaw for measured in found.values() if measured.flaw), "")
+            if flaw:
+                flawed.append(subject)
+            accepted = found[self.dtypes[0]].accepted
+            self.records.append(Record(subject, case, main.trees, accepted, bound, errors, flaw))
         self.corners += self._compare(
-            case, main, {subject.method.name: subject for subject in subjects if subject.is_default}
+            case,
+            main,
+            {subject.method.name: subject for subject in subjects if subject.is_default and subject not in flawed},
         )
 
     def _compare(self, case: Case, enumeration: Enumeration, subjects: dict[str, Subject]) -> Iterator[CornerRecord]:
@@ -115,4 +125,13 @@ class Examination:
                     laws = drafted.target_laws(enumeration.model)
                     difference = one.outcome(drafted.forest, laws) - other.outcome(drafted.forest, laws)
                     differences.append(float(difference.abs().max()))
-                yield CornerRecord(pair, case, max(differences))
+                yield CornerRecord(pair, case, worst(differences))
+
+
+def _measure(enumeration: Enumeration, subject: Subject) -> Measured:
+    """What enumeration finds; a rule whose answers are refused has a flaw and does not stop the others' audit."""
+    try:
+        return enumeration.measure(subject.outcome)
+    except ValueError as error:
+        nan = float("nan")
+        return Measured(nan, nan, nan, f"no outcome law on {enumeration.case.name}: {error}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import torch
 
+from univer.audit.flaws import law_flaw
 from univer.audit.models import Floats, TableModel
 from univer.audit.rounds import Measured, Outcome
 from univer.tree import DraftTree, Forest
@@ -107,13 +108,14 @@ class Grown:
             outcome: gives the outcome law of a forest.
         """
         laws = outcome(self.forest, self.model.target[torch.from_numpy(self.prefixes)]).double().numpy()
-        weighted = laws * self.chances[:, None]
+        weighted = np.where(np.isfinite(laws), laws, np.nan) * self.chances[:, None]
         outputs = self.prefixes[:, None] * self.model.vocabulary + np.arange(1, self.model.vocabulary + 1)
         mass = np.zeros(self.model.first(self.depth + 2))
         np.add.at(mass, outputs.reshape(-1), weighted.reshape(-1))
         gap = np.abs(self.model.extended(mass, self.depth + 1) - self.model.output_law(self.depth + 1))
         accepted = float((weighted.sum(1) * self.forest.topology.depths).sum())
-        return Measured(float(gap.max()), float(gap.sum() / 2), accepted)
+        flaw = law_flaw(laws, self.forest.topology.roots)
+        return Measured(float(gap.max()), float(gap.sum() / 2), accepted, flaw)
 
 
 def grown_trees(model: TableModel, law: str, policy: Policy) -> Iterator[tuple[float, DraftTree, list[int]]]:

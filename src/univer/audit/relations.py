@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from univer.audit.bound import TOLERANCE
 from univer.audit.cases import Case
 from univer.audit.examine import CORNERS, CornerRecord, Record
+from univer.audit.flaws import worst
 from univer.audit.report import Relation
 
 NEVER_BELOW = (("univer", "greedy"), ("block", "token"))
@@ -33,13 +34,15 @@ def relations(records: Sequence[Record], corners: Sequence[CornerRecord], roundi
     own = {(record.subject.method.name, record.case): record for record in records if record.subject.is_default}
     found = []
     for better, worse in NEVER_BELOW:
-        gains = [
-            record.accepted - own[worse, case].accepted
+        losses = [
+            own[worse, case].accepted - record.accepted
             for (name, case), record in own.items()
             if name == better and (worse, case) in own
         ]
-        if gains:
-            found.append(Relation(f"{better} never below {worse}", len(gains), min(gains), min(gains) >= -rounding))
+        if losses:
+            found.append(
+                Relation(f"{better} never below {worse}", len(losses), -worst(losses), worst(losses) <= rounding)
+            )
     for name, where, applies in ATTAINED:
         gaps = [
             record.bound - record.accepted
@@ -49,12 +52,15 @@ def relations(records: Sequence[Record], corners: Sequence[CornerRecord], roundi
         if gaps:
             found.append(
                 Relation(
-                    f"{name} attains the bound: {where}", len(gaps), max(gaps), max(gaps) <= max(TOLERANCE, rounding)
+                    f"{name} attains the bound: {where}",
+                    len(gaps),
+                    worst(gaps),
+                    worst(gaps) <= max(TOLERANCE, rounding),
                 )
             )
     for pair in CORNERS:
         differences = [record.difference for record in corners if record.pair == pair]
         if differences:
             name = f"{pair[0]} equals {pair[1]} on {pair[2]} trees"
-            found.append(Relation(name, len(differences), max(differences), max(differences) <= rounding))
+            found.append(Relation(name, len(differences), worst(differences), worst(differences) <= rounding))
     return found

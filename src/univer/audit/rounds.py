@@ -12,6 +12,7 @@ from torch import Tensor
 
 from univer.audit.cases import Case
 from univer.audit.enumeration import Drafted, drafted_trees
+from univer.audit.flaws import SUM_ERROR32, SUM_ERROR64, law_flaw
 from univer.audit.models import Floats, Ints
 from univer.tree import Forest
 
@@ -26,11 +27,13 @@ class Measured:
         error: largest error of the probability of any whole output of two rounds.
         distance: total variation between the two laws.
         accepted: expected accepted length of the first round.
+        flaw: what makes some outcome law no law at all, see `flaws.law_flaw`; empty if nothing does.
     """
 
     error: float
     distance: float
     accepted: float
+    flaw: str = ""
 
 
 class Enumeration:
@@ -77,25 +80,28 @@ class Enumeration:
         """
         start = np.zeros(self.model.first(self.case.length + 1))
         start[0] = 1.0
-        once, accepted = self._put_out(outcome, self.first, start)
-        twice, _ = self._put_out(outcome, self.second, once)
+        once, accepted, flaw = self._put_out(outcome, self.first, start)
+        twice, _, later = self._put_out(outcome, self.second, once)
         # An output that the target cannot have is an error as it is, and needs no second round.
         begun = np.zeros(len(once), dtype=bool)
         for drafted in self.second:
             begun[drafted.starts] = True
         law = self.model.extended(twice + np.where(begun, 0.0, once), self.case.length)
         gap = np.abs(law - self.target)
-        return Measured(float(gap.max()), float(gap.sum() / 2), accepted)
+        return Measured(float(gap.max()), float(gap.sum() / 2), accepted, flaw or later)
 
-    def _put_out(self, outcome: Outcome, trees: list[Drafted], start: Floats) -> tuple[Floats, float]:
-        """Probability of each output as a prefix number, and the expected accepted length."""
-        mass, accepted = np.zeros(len(start)), 0.0
+    def _put_out(self, outcome: Outcome, trees: list[Drafted], start: Floats) -> tuple[Floats, float, str]:
+        """Probability of each output as a prefix number, the expected accepted length, and the first flaw."""
+        mass, accepted, flaw = np.zeros(len(start)), 0.0, ""
+        sum_error = SUM_ERROR64 if self.model.target.dtype == torch.float64 else SUM_ERROR32
         tokens = np.arange(1, self.model.vocabulary + 1)
         for drafted in trees:
             law = outcome(drafted.forest, drafted.target_laws(self.model)).double().numpy()
-            law = law.reshape(*drafted.prefixes.shape, -1)
+            flaw = flaw or law_flaw(law, drafted.forest.topology.roots, sum_error)
+            # Infinity times zero would warn; NaN goes through in silence to the error.
+            law = np.where(np.isfinite(law), law, np.nan).reshape(*drafted.prefixes.shape, -1)
             weighted = law * (drafted.chances * start[drafted.starts])[:, None, None]
             outputs: Ints = drafted.prefixes[:, :, None] * self.model.vocabulary + tokens
             mass += np.bincount(outputs.reshape(-1), weighted.reshape(-1), len(mass))
             accepted += float((weighted.sum((0, 2)) * drafted.depths).sum())
-        return mass, accepted
+        return mass, accepted, flaw

@@ -20,6 +20,7 @@ from univer.audit.decision import (
     small_grids,
 )
 from univer.audit.examine import FLOAT32_ERROR, FLOAT64_ERROR, Examination, Record
+from univer.audit.flaws import worst
 from univer.audit.growth import Grown
 from univer.audit.models import make_model
 from univer.audit.montecarlo import ROWS, SHARED_UNIFORMS, count_decisions, differing_verdicts, fixed_trees
@@ -86,9 +87,11 @@ def audit(
         _examine(report, subjects, cases or (QUICK_CASES if quick else CASES), seed, quick, dtypes, tell)
         for done, row in enumerate(report.rows):
             subject = subjects[done]
-            _decide(row, subject, QUICK_GRIDS if quick else GRIDS, seed)
-            _grow(row, subject, seed)
-            if subject.is_listed:
+            # Nothing can be decided by what is no law.
+            if not row.faults:
+                _decide(row, subject, QUICK_GRIDS if quick else GRIDS, seed)
+                _grow(row, subject, seed)
+            if subject.is_listed and not row.faults:
                 _count(row, subject, ROWS if subject.is_default and not quick else QUICK_ROWS, seed)
             tell("decisions", done + 1, len(subjects))
         for row in report.rows:
@@ -126,14 +129,15 @@ def _row(subject: Subject, records: list[Record]) -> Row:
     row = Row(method.name, subject.order, method.exact, method.draft_law, len(records), sum(r.trees for r in records))
     for dtype, name in ((torch.float64, "error64"), (torch.float32, "error32")):
         errors = [record.errors[dtype] for record in records if dtype in record.errors]
-        setattr(row, name, max(errors, default=None))
+        setattr(row, name, worst(errors) if errors else None)
     pairs = [(record.accepted, record.bound) for record in records if record.bound is not None]
     if pairs:
         row.bounded = len(pairs)
         row.accepted = sum(accepted for accepted, _ in pairs) / len(pairs)
         row.bound = sum(bound for _, bound in pairs) / len(pairs)
         row.attained = sum(bound - accepted <= TOLERANCE for accepted, bound in pairs)
-        row.excess = max(accepted - bound for accepted, bound in pairs)
+        row.excess = worst(accepted - bound for accepted, bound in pairs)
+    row.faults += list(dict.fromkeys(record.flaw for record in records if record.flaw))
     return row
 
 
@@ -151,7 +155,7 @@ def _decide(row: Row, subject: Subject, count: int, seed: int) -> None:
             pair for pair in pairwise(few) if len(pair[0].rows()[0]) * len(pair[1].rows()[0]) <= 2 * MOST_VERDICTS
         ]
         errors += [audit_rounds(first, second, method_play(method, order)) for first, second in rounds[:PAIRS]]
-    row.grid, row.edges = max(errors), sum(faults.edges for faults in found)
+    row.grid, row.edges = worst(errors), sum(faults.edges for faults in found)
     row.differing = sum(generator_faults(method, grid, order, seed) for grid in few)
 
 
@@ -160,7 +164,9 @@ def _grow(row: Row, subject: Subject, seed: int) -> None:
     if subject.order != "gain":
         law = subject.method.draft_law
         grown = [_grown(law, name, kind, seed) for name in LAWFUL for kind in GROWN_KINDS]
-        row.growth = max(trees.measure(subject.outcome).error for trees in grown)
+        found = [trees.measure(subject.outcome) for trees in grown]
+        row.growth = worst(measured.error for measured in found)
+        row.faults += list(dict.fromkeys(measured.flaw for measured in found if measured.flaw))
 
 
 @cache
@@ -179,7 +185,7 @@ def _count(row: Row, subject: Subject, rows: int, seed: int) -> None:
         one = partial(_verdict, method, order)
         shared = SHARED_UNIFORMS // (2 if rows == ROWS else 20)
         row.differing = (row.differing or 0) + differing_verdicts(tree, targets, decide, one, shared, seed)
-    row.p_value, row.tests = min(p_values), len(p_values)
+    row.p_value, row.tests = -worst(-value for value in p_values), len(p_values)
 
 
 def _verdict(method: Method, order: str, tree: DraftTree, targets: torch.Tensor, uniforms: torch.Tensor) -> Verdict:
@@ -198,7 +204,9 @@ def _judge(row: Row, tests: int) -> None:
         (True, "verdicts of verify that differ from the batched decision", row.differing, 0),
     ]
     row.faults += [
-        f"{what}: {value:.3g}" for judged, what, value, most in checks if judged and value is not None and value > most
+        f"{what}: {value:.3g}"
+        for judged, what, value, most in checks
+        if judged and value is not None and not value <= most
     ]
-    if row.p_value is not None and row.p_value < FAMILY_LEVEL / tests:
+    if row.p_value is not None and not row.p_value >= FAMILY_LEVEL / tests:
         row.faults.append(f"counted decisions do not follow the outcome law: p = {row.p_value:.1e}")

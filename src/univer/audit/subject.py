@@ -9,6 +9,7 @@ from torch import Tensor
 from univer.audit.cases import Case
 from univer.couplings.order import ORDERS
 from univer.methods import Method
+from univer.rules.base import ForesightRule
 from univer.tree import Forest
 from univer.verdict import outcome_law
 
@@ -50,8 +51,9 @@ class Subject:
 
 
 def subjects_of(method: Method) -> list[Subject]:
-    """A method in its own order, and in all others where siblings have an order and the coupling uses it."""
+    """A method in its own order, and in all others its rule allows where the coupling uses an order."""
     own = [Subject(method, method.order)]
     if not method.coupling.uses_order or method.draft_law == "chain":
         return own
-    return own + [Subject(method, order) for order in ORDERS if order != method.order]
+    orders = [order for order in ORDERS if order != "gain" or isinstance(method.rule, ForesightRule)]
+    return own + [Subject(method, order) for order in orders if order != method.order]

@@ -48,8 +48,13 @@ def audit(
         if against is not None:
             if method:
                 raise ValueError("give methods or --against, not both")
+            if dtype:
+                raise ValueError(
+                    "--dtype does not go with --against: laws are compared in both, samplers run in float64"
+                )
             function = load_function(against)
-            report = audit_against(function, against, draft_law, cases or 48, seed, progress=tell)
+            number = cases or (8 if quick else 48)
+            report = audit_against(function, against, draft_law, number, seed, progress=tell)
         elif draft_law is not None:
             raise ValueError("--draft-law belongs to --against: a method has a draft law of its own")
         else:
