@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from transformers import BatchEncoding
 
 from engine.families import near_copy, tiny
 from univer.engine import Sampling, generate
@@ -62,3 +63,37 @@ def test_prompts_that_are_none(ids, error, message):
 
 def test_a_flat_list_is_a_prompt():
     assert prompt_tokens([4, 5], None, 10) == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_new_tokens": 2.5}, "max_new_tokens must be an integer, not 2.5"),
+        ({"max_new_tokens": "3"}, "max_new_tokens must be an integer, not '3'"),
+        ({"seed": "a"}, "seed must be an integer"),
+        ({"streamer": object()}, "streamer must have methods put and end"),
+    ],
+)
+def test_wrong_types_are_refused_by_name(options, message):
+    with pytest.raises(TypeError, match=message):
+        generate(tiny("llama"), None, PROMPT, **options)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [(None, "not a NoneType"), ("hi", "not a str"), (BatchEncoding({"input_ids": PROMPT}), "pass its .input_ids")],
+)
+def test_prompts_of_another_type_are_refused_by_name(ids, message):
+    with pytest.raises(TypeError, match=message):
+        generate(tiny("llama"), None, ids)
+
+
+def test_a_target_without_a_head_is_refused():
+    with pytest.raises(ValueError, match="LlamaModel has no language-model head"):
+        generate(tiny("llama").model, None, PROMPT)
+
+
+@pytest.mark.parametrize(("method", "tree"), [("block", "chain-5"), ("univer", "2x5")])
+def test_the_tree_by_default_suits_the_method(method, tree):
+    result = generate(tiny("llama"), near_copy("llama"), PROMPT, method=method, max_new_tokens=4, seed=0)
+    assert result.stats.tree == tree

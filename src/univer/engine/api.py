@@ -21,7 +21,7 @@ def generate(
     input_ids: Tensor,
     *,
     method: str | Method = "univer",
-    tree: TreeSpec = "2x5",
+    tree: TreeSpec | None = None,
     order: str | None = None,
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -58,7 +58,8 @@ def generate(
             target without these layers; None for plain decoding.
         input_ids: the prompt `[1, L]`, int64. One prompt at a time.
         method: a name of `univer.methods()` or a `Method`.
-        tree: `"2x5"`, `"3x3"`, `"chain-5"`, `"eagle"`, a parent list, a list of choices, or a `Shape`.
+        tree: `"2x5"`, `"3x3"`, `"chain-5"`, `"eagle"`, a parent list, a list of choices, or a `Shape`;
+            by default `"chain-5"` for chain methods and `"2x5"` for others.
         order: in which siblings are tested; the method's own by default.
         temperature: 0 for greedy decoding.
         top_k: keep the `top_k` most likely tokens; None keeps all.

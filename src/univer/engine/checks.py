@@ -35,6 +35,8 @@ def check_model(model: Any, role: str) -> None:
             f"{name} keeps a recurrent state, which cannot be rolled back to the accepted tokens; "
             "use a model with attention only"
         )
+    if hasattr(model, "get_output_embeddings") and model.get_output_embeddings() is None:
+        raise ValueError(f"{name} has no language-model head: load it with AutoModelForCausalLM")
     if cache_argument(model) is None:
         raise ValueError(f"{name} takes no key/value cache (an argument `cache` or `past_key_values` of its forward)")
     try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,7 +22,7 @@ class Options:
     """What `generate` can be asked for; its docstring explains every field."""
 
     method: str | Method = "univer"
-    tree: TreeSpec = "2x5"
+    tree: TreeSpec | None = None
     order: str | None = None
     temperature: float = 1.0
     top_k: int | None = None
@@ -39,6 +40,16 @@ class Options:
     tokenizer: Any = None
     draft_tokenizer: Any = None
     generation_config: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_new_tokens", "max_length", "seed"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
+                raise TypeError(f"{name} must be an integer, not {value!r}")
+        if self.streamer is not None and not all(
+            callable(getattr(self.streamer, name, None)) for name in ("put", "end")
+        ):
+            raise TypeError(f"streamer must have methods put and end, as those of transformers: {self.streamer!r}")
 
     @property
     def sampling(self) -> Sampling:
@@ -96,12 +107,20 @@ def prompt_tokens(input_ids: Any, attention_mask: Tensor | None, vocabulary: int
 
     Raises:
         ValueError: several prompts, none, padding elsewhere than on the left, or ids outside the vocabulary.
-        TypeError: not whole numbers.
+        TypeError: no ids, or not whole numbers.
 
     Example:
         >>> prompt_tokens(torch.tensor([[0, 5, 7]]), torch.tensor([[0, 1, 1]]), 10)
         [5, 7]
     """
+    if isinstance(input_ids, Mapping) or hasattr(input_ids, "input_ids"):
+        raise TypeError(
+            f"input_ids must be a tensor of token ids, not a {type(input_ids).__name__}: pass its .input_ids"
+        )
+    if not isinstance(input_ids, Tensor | Sequence | np.ndarray) or isinstance(input_ids, str | bytes):
+        raise TypeError(
+            f"input_ids must be a tensor of token ids, not a {type(input_ids).__name__}: encode the prompt first"
+        )
     ids = torch.as_tensor(input_ids)
     if ids.is_floating_point() or ids.dtype == torch.bool:
         raise TypeError(f"input_ids must be whole numbers (torch.long), not {ids.dtype}")

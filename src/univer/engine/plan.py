@@ -17,7 +17,7 @@ class TreePlan:
     """The shape of a request's trees, and its upper parts for rounds near the length limit.
 
     Args:
-        tree: what the caller asked for.
+        tree: what the caller asked for; None for `chain-5` with chain methods and `2x5` with others.
         draft: the draft, or None for plain decoding, where the tree is the root alone.
         method: the verification method.
         order: sibling order, or None for the method's own.
@@ -27,9 +27,13 @@ class TreePlan:
         ValueError: the method does not take trees of this shape from this draft, or not in this order.
     """
 
-    def __init__(self, tree: TreeSpec, draft: Draft | None, method: Method, order: str | None, *, greedy: bool) -> None:
+    def __init__(
+        self, tree: TreeSpec | None, draft: Draft | None, method: Method, order: str | None, *, greedy: bool
+    ) -> None:
         fixed_only = greedy or (draft is not None and draft.fixed_only)
         law = "fixed" if fixed_only else method.draft_law
+        if tree is None:
+            tree = "chain-5" if method.draft_law == "chain" else "2x5"
         self.shape = parse_shape([-1] if draft is None else tree, law)
         self._clipped = {self.shape.depth: self.shape}
         judged = self.at_depth(0) if greedy else self.shape
