@@ -42,6 +42,7 @@ def test_a_wrong_rule_of_somebody_else_exits_with_1(
         (["--draft-law", "swor"], "belongs to --against"),
         (["token", "--against", "a:b"], "not both"),
         (["--against", "nonsense"], "package.module:function"),
+        (["--against", "a:b", "--dtype", "float32"], "does not go with"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

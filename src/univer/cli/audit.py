@@ -1,8 +1,7 @@
 """`univer audit`: is every method lossless, how far from the bound, and does the audit catch what is wrong."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,8 +42,10 @@ def audit(
     """Audit verification methods by exact enumeration of small models; exit status 1 if anything is wrong."""
     from univer.audit import audit as run_audit
     from univer.audit import audit_against, load_function
+    from univer.cli.terminal import progress
 
-    with _progress(quiet=as_json) as tell:
+    # A log would get lines for every case: the bar is for those who watch.
+    with progress(quiet=as_json or not sys.stderr.isatty()) as tell:
         if against is not None:
             if method:
                 raise ValueError("give methods or --against, not both")
@@ -65,18 +66,6 @@ def audit(
     else:
         _print(report)
     return 0 if report.ok else 1
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on stderr while the audit runs; nothing where nobody watches."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task("audit")
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
 
 
 def _print(report: "Report") -> None:
