@@ -8,6 +8,42 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+# Entries that a layer makes room for at first; it doubles when they are used up.
+FIRST_ROOM = 256
+
+
+class BufferedLayer(DynamicLayer):  # type: ignore[misc]
+    """A layer that writes new entries behind the old ones, instead of copying all of them on every pass.
+
+    `keys` and `values` are views of the used part of two larger tensors; a shorter view set from outside (a rollback)
+    is honoured: the next entries are written right behind it.
+    """
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        """Make the first room, of the shape and dtype of the first entries."""
+        super().lazy_initialization(key_states, value_states)
+        self._room = [
+            states.new_empty(*states.shape[:-2], FIRST_ROOM, states.shape[-1]) for states in (key_states, value_states)
+        ]
+        self.keys, self.values = (room[..., :0, :] for room in self._room)
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Append entries `[b, heads, n, d]` and return all of them."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        used = self.keys.shape[-2]
+        total = used + key_states.shape[-2]
+        if total > self._room[0].shape[-2]:
+            for place, entries in enumerate((self.keys, self.values)):
+                larger = entries.new_empty(*entries.shape[:-2], 2 * total, entries.shape[-1])
+                larger[..., :used, :] = entries
+                self._room[place] = larger
+        for room, states in zip(self._room, (key_states, value_states), strict=True):
+            room[..., used:total, :] = states
+        self.keys, self.values = (room[..., :total, :] for room in self._room)
+        return self.keys, self.values
 
 
 def new_cache() -> Any:
@@ -16,7 +52,9 @@ def new_cache() -> Any:
     It is made without the model's configuration on purpose: a sliding-window layer of transformers forgets tokens that
     a rejected branch pushed out, so windows are imposed through the mask instead.
     """
-    return DynamicCache()
+    cache = DynamicCache()
+    cache.layer_class_to_replicate = BufferedLayer
+    return cache
 
 
 def keep_nodes(cache: Any, length: int, nodes: Sequence[int]) -> None:
