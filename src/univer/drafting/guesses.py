@@ -1,0 +1,101 @@
+"""Guesses: tokens that a source without a model expects next, each with the chance it gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from univer.drafting.base import DraftRequest
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A token that may come next; it can become a fixed child.
+
+    Attributes:
+        token: token id of the target.
+        confidence: estimated probability that the target follows with it, in (0, 1].
+    """
+
+    token: int
+    confidence: float
+
+
+class GuessSession(Protocol):
+    """A guess source at work on one request; everything that changes between rounds lives here."""
+
+    def guesses(self, committed: Sequence[int], path: Sequence[int]) -> list[Guess]:
+        """What may follow a node.
+
+        The answer is a function of the arguments and of what the session was shown before; nothing is random. Within a
+        round `committed` stays the same, between rounds it only grows.
+
+        Args:
+            committed: all committed token ids, prompt included.
+            path: tokens from the root's child down to the node; none for the root itself.
+
+        Returns:
+            Distinct tokens, the most confident first; none where nothing is known.
+        """
+        ...
+
+
+@runtime_checkable
+class GuessSource(Protocol):
+    """Where guesses come from, with its settings. It keeps no state of a request: that is its sessions' task.
+
+    A source is a draft alone (`univer.drafting.guess_draft.GuessDraft`) or beside a model
+    (`univer.drafting.combined.CombinedDraft`): its guesses become fixed children, so every law stays exact, however
+    wrong they are. A guess may well have `Q = 0`.
+
+    Attributes:
+        name: how it is called in texts such as `"skip=16-18+lookup"` and in reports.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def start(self, request: DraftRequest) -> GuessSession:
+        """Begin a request."""
+        ...
+
+
+def merge_guesses(lists: Iterable[Sequence[Guess]]) -> list[Guess]:
+    """Guesses of several sources without duplicates: the larger confidence of a token counts.
+
+    Args:
+        lists: guesses of each source at one node.
+
+    Returns:
+        The most confident first; of equal ones the first source's first.
+
+    Example:
+        >>> merge_guesses([[Guess(4, 0.5)], [Guess(7, 0.6), Guess(4, 0.3)]])
+        [Guess(token=7, confidence=0.6), Guess(token=4, confidence=0.5)]
+    """
+    best: dict[int, Guess] = {}
+    for guess in (guess for guesses in lists for guess in guesses):
+        if guess.token not in best or best[guess.token].confidence < guess.confidence:
+            best[guess.token] = guess
+    return sorted(best.values(), key=lambda guess: -guess.confidence)
+
+
+def confidence(count: int, total: int, matched: int) -> float:
+    """Chance of a continuation that followed `count` of `total` earlier occurrences of the last `matched` tokens.
+
+        count / (total + 1) * matched / (matched + 1)
+
+    The share of the occurrences that continue so, shrunk towards 0 for the chance that something new follows: by the
+    first factor where there were few occurrences, by the second where little of the text matched.
+
+    Args:
+        count: occurrences followed by the token, at least 1.
+        total: all occurrences that were followed by something.
+        matched: length of what occurred before, at least 1.
+
+    Example:
+        >>> confidence(1, 1, 1), confidence(3, 4, 9)
+        (0.25, 0.54)
+    """
+    return count / (total + 1) * matched / (matched + 1)
