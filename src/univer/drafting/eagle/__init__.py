@@ -1,0 +1,1 @@
+"""EAGLE drafts: a one-layer head that reads the target's hidden states."""

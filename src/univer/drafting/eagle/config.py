@@ -1,0 +1,201 @@
+"""Sizes and settings of an EAGLE head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# The hidden state after the target's final norm, which the first two EAGLE papers call the feature.
+LAST = -1
+SIZES = (
+    "hidden_size",
+    "target_hidden_size",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "intermediate_size",
+    "vocab_size",
+    "draft_vocab_size",
+)
+
+
+@dataclass(frozen=True)
+class EagleConfig:
+    """What an EAGLE head looks like.
+
+    Args:
+        variant: 1 for the heads of EAGLE and EAGLE-2 (arXiv 2401.15077, 2406.16858), 3 for those of EAGLE-3
+            (arXiv 2503.01840).
+        hidden_size: width H of the head and of the token embeddings.
+        target_hidden_size: width of the target's hidden states; equal to `hidden_size` for variant 1.
+        heads: number of query heads.
+        kv_heads: number of key and value heads, a divisor of `heads`.
+        head_dim: width of one head, even.
+        intermediate_size: width of the feed-forward part.
+        vocab_size: number of token ids V of the target that the head was made for.
+        draft_vocab_size: number of tokens that the head can propose, at most V.
+        features: target layers whose hidden states it reads, in transformers' convention: `i` is the input of layer
+            `i`, -1 the state after the final norm. Variant 1 reads `(-1,)`.
+        rms_norm_eps: added to the mean square in every norm.
+        rope_theta: base of the rotary frequencies.
+        rope_scaling: how the frequencies are rescaled, as transformers writes it: None, or a table whose `rope_type` is
+            `default`, `linear` or `llama3`.
+        attention_bias: whether the query, key and value projections have a bias, as in Qwen2.
+        output_bias: whether the projection after the attention has one.
+        fc_bias: whether the layer that joins the inputs has one.
+        norm_before_residual: variant 3 only: the residual starts from the normed hidden state.
+        norm_before_fc: variant 3 only: the joined features pass a norm first.
+        norm_output: variant 3 only: the final norm is part of the hidden state that is fed back.
+        own_embeddings: whether the head brings token embeddings of its own; else it reads the target's.
+        max_positions: largest number of positions that the head was made for, or None.
+
+    Raises:
+        ValueError: the sizes do not fit each other, or a setting is not supported.
+
+    Example:
+        >>> EagleConfig(1, 64, 64, 4, 2, 16, 96, 300, 300, (-1,)).groups
+        2
+    """
+
+    variant: int
+    hidden_size: int
+    target_hidden_size: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate_size: int
+    vocab_size: int
+    draft_vocab_size: int
+    features: tuple[int, ...]
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10000.0
+    rope_scaling: Mapping[str, Any] | None = None
+    attention_bias: bool = False
+    output_bias: bool = False
+    fc_bias: bool = False
+    norm_before_residual: bool = False
+    norm_before_fc: bool = False
+    norm_output: bool = False
+    own_embeddings: bool = False
+    max_positions: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in SIZES:
+            if getattr(self, name) < 1:
+                raise ValueError(f"an EAGLE head needs {name} of at least 1, not {getattr(self, name)}")
+        if self.variant not in (1, 3):
+            raise ValueError(f"an EAGLE head is of variant 1 (EAGLE, EAGLE-2) or 3 (EAGLE-3), not {self.variant!r}")
+        if self.heads % self.kv_heads:
+            raise ValueError(f"{self.heads} query heads cannot share {self.kv_heads} key heads evenly")
+        if self.head_dim % 2:
+            raise ValueError(f"rotary positions need an even head_dim, not {self.head_dim}")
+        if self.draft_vocab_size > self.vocab_size:
+            raise ValueError(
+                f"the draft vocabulary ({self.draft_vocab_size}) is larger than the target's ({self.vocab_size})"
+            )
+        if not self.features:
+            raise ValueError("an EAGLE head reads the hidden states of at least one target layer")
+        if self.variant == 1 and (self.features != (LAST,) or self.target_hidden_size != self.hidden_size):
+            raise ValueError(
+                "a head of EAGLE or EAGLE-2 reads the target's last hidden state alone, features=(-1,), and has the "
+                f"target's width, not features={self.features} and widths {self.hidden_size} and "
+                f"{self.target_hidden_size}"
+            )
+        if self.rope_type not in ("default", "linear", "llama3"):
+            raise ValueError(
+                f"rotary positions of type {self.rope_type!r} are not supported in an EAGLE head; "
+                "known are default, linear and llama3"
+            )
+
+    @property
+    def groups(self) -> int:
+        """Number of query heads that share one key head."""
+        return self.heads // self.kv_heads
+
+    @property
+    def reduced(self) -> bool:
+        """Whether the head proposes only some of the target's tokens."""
+        return self.draft_vocab_size < self.vocab_size
+
+    @property
+    def rope_type(self) -> str:
+        """Name of the rescaling of the rotary frequencies."""
+        scaling = self.rope_scaling or {}
+        return str(scaling.get("rope_type", scaling.get("type", "default")))
+
+
+def middle_layers(layers: int) -> tuple[int, int, int]:
+    """The low, middle and high layer whose inputs the public EAGLE-3 heads read.
+
+    Args:
+        layers: number N of layers of the target.
+
+    Returns:
+        2, N // 2 and N - 3, in rising order and within the target.
+
+    Example:
+        >>> middle_layers(30), middle_layers(3)
+        ((2, 15, 27), (0, 1, 2))
+    """
+    low, middle, high = sorted(min(max(layer, 0), layers - 1) for layer in (2, layers // 2, layers - 3))
+    return low, middle, high
+
+
+def config_for_target(
+    target: Any, variant: int = 3, draft_vocab_size: int | None = None, **changes: Any
+) -> EagleConfig:
+    """A head of the target's own layer shape, to be trained.
+
+    Args:
+        target: a causal language model of transformers with a Llama- or Qwen2-shaped configuration.
+        variant: 1 or 3, see `EagleConfig`.
+        draft_vocab_size: number of tokens that the head can propose; by default all of the target's.
+        changes: further fields of `EagleConfig` to set, e.g. `intermediate_size`.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        ValueError: sizes that do not fit each other.
+    """
+    shape = target.config
+    rope = rope_settings(vars(shape))
+    vocab_size = int(target.get_input_embeddings().weight.shape[0])
+    fields: dict[str, Any] = {
+        "variant": variant,
+        "hidden_size": shape.hidden_size,
+        "target_hidden_size": shape.hidden_size,
+        "heads": shape.num_attention_heads,
+        "kv_heads": getattr(shape, "num_key_value_heads", None) or shape.num_attention_heads,
+        "head_dim": getattr(shape, "head_dim", None) or shape.hidden_size // shape.num_attention_heads,
+        "intermediate_size": shape.intermediate_size,
+        "vocab_size": vocab_size,
+        "draft_vocab_size": draft_vocab_size or vocab_size,
+        "features": (LAST,) if variant == 1 else middle_layers(shape.num_hidden_layers),
+        "rms_norm_eps": shape.rms_norm_eps,
+        "rope_theta": rope[0],
+        "rope_scaling": rope[1],
+        "attention_bias": shape.model_type == "qwen2" or bool(getattr(shape, "attention_bias", False)),
+        "max_positions": getattr(shape, "max_position_embeddings", None),
+    }
+    return EagleConfig(**(fields | changes))
+
+
+def rope_settings(settings: Mapping[str, Any]) -> tuple[float, dict[str, Any] | None]:
+    """Base and rescaling of the rotary positions in a configuration, in its older or its newer spelling.
+
+    Args:
+        settings: entries of a transformers configuration: `rope_parameters`, or `rope_theta` and `rope_scaling`.
+
+    Returns:
+        The base, 10000 where none is named, and the table of the rescaling or None.
+
+    Example:
+        >>> rope_settings({"rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}})
+        (500000.0, None)
+    """
+    table = dict(settings.get("rope_parameters") or settings.get("rope_scaling") or {})
+    theta = table.pop("rope_theta", None) or settings.get("rope_theta") or 10000.0
+    scaled = table.get("rope_type", table.get("type", "default")) != "default"
+    return float(theta), table if scaled else None

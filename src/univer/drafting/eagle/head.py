@@ -1,0 +1,182 @@
+"""The head of EAGLE and EAGLE-3: one decoder layer between the target's hidden states and the draft laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from univer.drafting.eagle.config import EagleConfig
+from univer.drafting.eagle.rotary import frequencies, rotate, rotation
+
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+class EagleHead(nn.Module):
+    """One layer that predicts the next token but one from a token and the target's hidden state before it.
+
+    Row `t` of its input joins the embedding of token `t + 1` with the hidden state of token `t`; its logits are for
+    token `t + 2`. Further steps take the head's own output in place of the target's hidden state.
+
+    Variant 1 (EAGLE, Li et al., arXiv 2401.15077, section 3; EAGLE-2, arXiv 2406.16858, has the same head):
+    `x = fc([e, f])`, one Llama layer without input norm, and its output is read by the target's own output layer.
+    Variant 3 (EAGLE-3, arXiv 2503.01840, section 3): `g = fc([f_low, f_middle, f_high])`, one Llama layer whose
+    attention reads `[norm(e), norm(g)]` and whose residual is `g`, then a norm and an output layer of its own.
+
+    Args:
+        config: sizes and settings.
+
+    Attributes:
+        d2t: int64 `[D]` for a reduced draft vocabulary, else None: draft token `i` is target token `i + d2t[i]`.
+        t2d: bool `[V]` likewise: whether a target token is in the draft vocabulary.
+    """
+
+    d2t: Tensor | None
+    t2d: Tensor | None
+    speeds: Tensor
+
+    def __init__(self, config: EagleConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, inner = config.hidden_size, config.heads * config.head_dim
+        joined = 2 * width if config.variant == 1 else len(config.features) * config.target_hidden_size
+        self.fc = nn.Linear(joined, width, bias=config.fc_bias)
+        # Query, key and value are one matrix, gate and up another: fewer calls, which is what a small head costs.
+        entering = width if config.variant == 1 else 2 * width
+        self.qkv = nn.Linear(entering, inner + 2 * config.kv_heads * config.head_dim, bias=config.attention_bias)
+        self.o_proj = nn.Linear(inner, width, bias=config.output_bias)
+        self.gate_up = nn.Linear(width, 2 * config.intermediate_size, bias=False)
+        self.down_proj = nn.Linear(config.intermediate_size, width, bias=False)
+        self.post_attention_norm = self._norm(width)
+        if config.variant == 3:
+            self.input_norm = self._norm(width)
+            self.hidden_norm = self._norm(width)
+            self.norm = self._norm(width)
+            self.lm_head = nn.Linear(width, config.draft_vocab_size, bias=False)
+            self.feature_norm = self._norm(joined) if config.norm_before_fc else None
+        self.embed_tokens = nn.Embedding(config.vocab_size, width) if config.own_embeddings else None
+        reduced = config.reduced
+        self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.long) if reduced else None)
+        self.register_buffer("t2d", torch.zeros(config.vocab_size, dtype=torch.bool) if reduced else None)
+        if reduced:
+            self.set_vocabulary(range(config.draft_vocab_size))
+        speeds = frequencies(config.head_dim, config.rope_theta, config.rope_scaling)
+        self.register_buffer("speeds", speeds, persistent=False)
+
+    def _norm(self, width: int) -> nn.RMSNorm:
+        return nn.RMSNorm(width, eps=self.config.rms_norm_eps)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> EagleHead:
+        """Move or convert the head; rotary angles stay in float32, in bfloat16 far positions would coincide."""
+        speeds = self.speeds
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.speeds = speeds.to(self.speeds.device)
+        return self
+
+    def set_vocabulary(self, tokens: Sequence[int]) -> None:
+        """Say which target tokens the rows of the output layer stand for.
+
+        Args:
+            tokens: D different target token ids; row `i` gets the i-th smallest of them.
+
+        Raises:
+            ValueError: the draft vocabulary is not reduced, or the ids do not fit it.
+        """
+        ids = sorted(set(tokens))
+        config = self.config
+        if self.d2t is None or self.t2d is None:
+            raise ValueError("this head proposes the target's whole vocabulary, so there is nothing to choose")
+        if len(ids) != config.draft_vocab_size or ids[0] < 0 or ids[-1] >= config.vocab_size:
+            raise ValueError(
+                f"a draft vocabulary is {config.draft_vocab_size} different token ids below {config.vocab_size}, "
+                f"not {len(ids)} from {min(ids, default=None)} to {max(ids, default=None)}"
+            )
+        chosen = torch.tensor(ids, device=self.d2t.device)
+        self.d2t.copy_(chosen - torch.arange(len(ids), device=chosen.device))
+        self.t2d.zero_()
+        self.t2d[chosen] = True
+
+    @property
+    def token_ids(self) -> Tensor | None:
+        """Target token `[D]` of each row of the output layer; None if they are all tokens in order."""
+        return None if self.d2t is None else self.d2t + torch.arange(len(self.d2t), device=self.d2t.device)
+
+    def embed(self, tokens: Tensor, table: Tensor) -> Tensor:
+        """Embeddings of target tokens.
+
+        Args:
+            tokens: int64, any shape.
+            table: the target's embeddings `[V, H]`, read unless the head has its own.
+
+        Returns:
+            The same shape with a last dimension H.
+        """
+        return functional.embedding(tokens, table if self.embed_tokens is None else self.embed_tokens.weight)
+
+    def fuse(self, features: Tensor) -> Tensor:
+        """From the target's hidden states to the hidden state that `block` takes.
+
+        Args:
+            features: `[..., k * target H]`, those of the layers in `config.features` side by side.
+
+        Returns:
+            `[..., H]`; for variant 1 the features themselves.
+        """
+        if self.config.variant == 1:
+            return features
+        if self.feature_norm is not None:
+            features = self.feature_norm(features)
+        return self.fc(features)  # type: ignore[no-any-return]
+
+    def block(self, embeddings: Tensor, hidden: Tensor, attend: Attend, positions: Tensor) -> Tensor:
+        """The decoder layer.
+
+        Args:
+            embeddings: `[b, n, H]`, of the tokens read.
+            hidden: `[b, n, H]`, what `fuse` made of the target's hidden states one token earlier, or the head's own
+                output there.
+            attend: the attention: takes queries `[b, heads, n, d]` and keys and values `[b, kv_heads, n, d]` of these
+                rows, rotated already, and gives `[b, heads, n, d]`. Caches and masks are the caller's.
+            positions: `[b, n]`, position of each row; a constant shift of all of them changes nothing.
+
+        Returns:
+            Output `[b, n, H]`, to be read by `logits` and fed back as `hidden`.
+        """
+        config = self.config
+        if config.variant == 1:
+            residual = entering = self.fc(torch.cat((embeddings, hidden), -1))
+        else:
+            normed = self.hidden_norm(hidden)
+            residual = normed if config.norm_before_residual else hidden
+            entering = torch.cat((self.input_norm(embeddings), normed), -1)
+        batch, count, _ = entering.shape
+        qkv = self.qkv(entering).view(batch, count, -1, config.head_dim)
+        turning = config.heads + config.kv_heads
+        turned = rotate(qkv[:, :, :turning], *rotation(self.speeds, positions, qkv.dtype)).transpose(1, 2)
+        values = qkv[:, :, turning:].transpose(1, 2)
+        mixed = attend(turned[:, : config.heads], turned[:, config.heads :], values)
+        middle = residual + self.o_proj(mixed.transpose(1, 2).reshape(batch, count, -1))
+        gate, up = self.gate_up(self.post_attention_norm(middle)).chunk(2, -1)
+        output: Tensor = middle + self.down_proj(functional.silu(gate) * up)
+        return self.norm(output) if config.norm_output else output
+
+    def logits(self, hidden: Tensor, output: Tensor | None = None) -> Tensor:
+        """Scores of the draft tokens.
+
+        Args:
+            hidden: `[..., H]`, output of `block`.
+            output: for variant 1 the rows `[D, H]` of the target's output layer that belong to the draft vocabulary.
+
+        Returns:
+            `[..., D]`.
+
+        Raises:
+            ValueError: a head of variant 1 is asked without the target's output layer.
+        """
+        if self.config.variant == 1:
+            if output is None:
+                raise ValueError("a head of EAGLE or EAGLE-2 scores tokens with the target's output layer: pass it")
+            return functional.linear(hidden, output)
+        return self.lm_head(hidden if self.config.norm_output else self.norm(hidden))  # type: ignore[no-any-return]
