@@ -1,0 +1,107 @@
+"""The head's loss over several drafting steps, all positions of a text at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from univer.drafting.eagle.head import EagleHead
+
+
+@dataclass(frozen=True)
+class UnrolledStep:
+    """One drafting step at every position.
+
+    Attributes:
+        loss: mean over the positions that count, a scalar: Kullback-Leibler divergence from the target's law over the
+            draft vocabulary to the head's.
+        overlap: mean of `sum_x min(P(x), Q(x))` over the whole vocabulary, a scalar without gradient: the probability
+            that a chain's token is accepted at this step, given that it is reached.
+        agreement: share of positions where the two laws have the same most probable token of the draft vocabulary.
+    """
+
+    loss: Tensor
+    overlap: Tensor
+    agreement: Tensor
+
+
+class UnrolledAttention:
+    """Attention of drafting step `s`: the keys of step 0 up to the own position, then the own chain's later keys.
+
+    Row `t` of step 0 stands for the committed text up to token `t + 1`. In step `s` it stands for the same text with
+    `s` drafted tokens behind it, which see the text's keys (rows up to `t` of step 0) and one key of each later step.
+    """
+
+    def __init__(self) -> None:
+        self._keys: list[Tensor] = []
+        self._values: list[Tensor] = []
+
+    def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Attend; queries `[b, heads, n, d]`, keys and values `[b, kv heads, n, d]`; returns `[b, heads, n, d]`."""
+        groups = queries.shape[1] // keys.shape[1]
+        keys, values = (states.repeat_interleave(groups, 1) for states in (keys, values))
+        self._keys.append(keys)
+        self._values.append(values)
+        if len(self._keys) == 1:
+            return torch.nn.functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        count, scale = queries.shape[2], queries.shape[3] ** -0.5
+        future = torch.ones(count, count, dtype=torch.bool, device=queries.device).triu(1)
+        text = (queries @ self._keys[0].transpose(-1, -2)).float().mul(scale).masked_fill(future, float("-inf"))
+        chain = torch.stack([(queries * later).sum(-1).float().mul(scale) for later in self._keys[1:]], -1)
+        weights = torch.softmax(torch.cat([text, chain], -1), -1).to(values.dtype)
+        mixed = weights[..., :count] @ self._values[0]
+        for step, later in enumerate(self._values[1:]):
+            mixed = mixed + weights[..., count + step, None] * later
+        return mixed
+
+
+def unroll(
+    head: EagleHead,
+    table: Tensor,
+    tokens: Tensor,
+    lengths: Tensor,
+    features: Tensor,
+    target: Tensor,
+    steps: int,
+    output: Tensor | None = None,
+) -> list[UnrolledStep]:
+    """Run the head for several drafting steps from every position, along the text itself (EAGLE-3's training-time
+    test, Li et al., arXiv 2503.01840, section 3.2).
+
+    Args:
+        head: the head.
+        table: the target's embeddings `[V, H]`.
+        tokens: `[b, L]`, int64.
+        lengths: `[b]`: tokens of each row that count.
+        features: `[b, L, k H]`, the target's hidden states.
+        target: `[b, L, D]`, float32: the target's laws on the draft vocabulary, not renormalised.
+        steps: drafting steps, at least 1.
+        output: for variant 1, see `EagleHead.logits`.
+
+    Returns:
+        One entry per step.
+    """
+    count = tokens.shape[1] - 1
+    rows = torch.arange(count, device=tokens.device)
+    hidden = head.fuse(features[:, :-1])
+    attend = UnrolledAttention()
+    results = []
+    for step in range(steps):
+        read = (rows + 1 + step).clamp_max(count)
+        hidden = head.block(head.embed(tokens[:, read], table), hidden, attend, (rows + step)[None])
+        counted = (rows + 1 + step) < lengths[:, None]
+        results.append(_compare(head.logits(hidden, output)[counted], target[:, read][counted]))
+    return results
+
+
+def _compare(logits: Tensor, target: Tensor) -> UnrolledStep:
+    log_draft = torch.log_softmax(logits.float(), -1)
+    mass = target.sum(-1, keepdim=True)
+    loss = -(target / mass * log_draft).sum(-1).mean()
+    with torch.no_grad():
+        overlap = torch.minimum(log_draft.exp(), target).sum(-1).mean()
+        agreement = (log_draft.argmax(-1) == target.argmax(-1)).float().mean()
+    return UnrolledStep(loss, overlap, agreement)
