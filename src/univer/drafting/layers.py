@@ -9,8 +9,7 @@ from typing import Any
 from torch import nn
 
 from univer.drafting.independent import IndependentDraft
-
-LAYER_LISTS = ("layers", "h", "blocks")
+from univer.engine.features import decoder_layers
 
 
 def early_exit(target: Any, count: int) -> IndependentDraft:
@@ -26,7 +25,7 @@ def early_exit(target: Any, count: int) -> IndependentDraft:
     Raises:
         ValueError: the count is out of range, or the model's layers cannot be found or shared.
     """
-    total = len(_layers(target)[2])
+    total = len(decoder_layers(target)[2])
     if not 1 <= count < total:
         raise ValueError(f"an early exit of this model uses 1 to {total - 1} of its {total} layers, not {count}")
     return IndependentDraft(_with_layers(target, range(count)), name=f"first={count}")
@@ -45,7 +44,7 @@ def skip_layers(target: Any, skipped: Iterable[int]) -> IndependentDraft:
     Raises:
         ValueError: a layer does not exist, all or none are skipped, or the model's layers cannot be shared.
     """
-    total = len(_layers(target)[2])
+    total = len(decoder_layers(target)[2])
     numbers = sorted(set(skipped))
     if not numbers or numbers[0] < 0 or numbers[-1] >= total or len(numbers) == total:
         raise ValueError(f"skip some, not all, of the layers 0 to {total - 1} of this model, not {numbers}")
@@ -53,21 +52,9 @@ def skip_layers(target: Any, skipped: Iterable[int]) -> IndependentDraft:
     return IndependentDraft(_with_layers(target, [n for n in range(total) if n not in numbers]), name=name)
 
 
-def _layers(target: Any) -> tuple[Any, str, nn.ModuleList]:
-    """The base model, the name of its list of layers, and the list."""
-    base = getattr(target, getattr(target, "base_model_prefix", None) or "model", None)
-    for name in LAYER_LISTS:
-        layers = getattr(base, name, None)
-        if isinstance(layers, nn.ModuleList):
-            return base, name, layers
-    raise ValueError(
-        f"the layers of a {type(target).__name__} were not found: use an independent draft model or look-up"
-    )
-
-
 def _with_layers(target: Any, numbers: Iterable[int]) -> Any:
     """A shallow copy of the model that runs only some of its layers; every parameter is shared."""
-    base, name, layers = _layers(target)
+    base, name, layers = decoder_layers(target)
     for module in (target, base):
         # A forward bound to the original instance would run all of the original's layers.
         if "forward" in vars(module) or hasattr(module, "_hf_hook"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from univer.engine.attention import attention_pattern
 from univer.engine.cache import check_lengths, keep_nodes, new_cache
+from univer.engine.features import FeatureTap
 
 # Committed tokens read in one pass where they need a mask.
 MASKED_TOKENS = 1024
@@ -25,18 +27,26 @@ class TreeRunner:
 
     Args:
         model: a causal language model of transformers, or one with the same `forward`.
+        features: hidden states to take while reading, see `FeatureTap`.
 
     Attributes:
         length: number of committed tokens in the cache.
         passes: number of forward passes so far.
+        features: the hidden states `[n, k * H]` of the `n` tokens of the last `extend` or `read_nodes`; None if none
+            were asked for.
+
+    Raises:
+        ValueError: the model has no such hidden states.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, features: Sequence[int] = ()) -> None:
         self.model = model
         self.pattern = attention_pattern(model.config)
         self.cache = new_cache()
         self.length = 0
         self.passes = 0
+        self.features: Tensor | None = None
+        self._tap = FeatureTap(model, features) if features else None
         self.dtype = getattr(model, "dtype", torch.float32)
         self.device = _input_device(model)
         self._depths: list[int] = []
@@ -61,9 +71,12 @@ class TreeRunner:
             raise RuntimeError("committed tokens cannot be read while candidate nodes are pending: call keep first")
         if not self.pattern.causal_without_mask(self.length, len(tokens)):
             # A mask over a long prompt would take the square of its length.
-            for start in range(0, len(tokens) - MASKED_TOKENS, MASKED_TOKENS):
-                self._extend(tokens[start : start + MASKED_TOKENS])
-            tokens = tokens[(len(tokens) - 1) // MASKED_TOKENS * MASKED_TOKENS :]
+            features: list[Tensor] = []
+            for start in range(0, len(tokens), MASKED_TOKENS):
+                logits = self._extend(tokens[start : start + MASKED_TOKENS])
+                features += [] if self.features is None else [self.features]
+            self.features = torch.cat(features) if features else None
+            return logits
         return self._extend(tokens)
 
     def _extend(self, tokens: Sequence[int]) -> Tensor:
@@ -133,12 +146,15 @@ class TreeRunner:
             arguments["logits_to_keep"] = 1 if last_only else 0
         cache_argument = arguments.pop("cache_argument")
         arguments[cache_argument] = self.cache
-        output = self.model(
-            input_ids=torch.tensor([list(tokens)], device=self.device),
-            position_ids=positions[None],
-            attention_mask=mask,
-            **arguments,
-        )
+        with self._tap.open() if self._tap else nullcontext():
+            output = self.model(
+                input_ids=torch.tensor([list(tokens)], device=self.device),
+                position_ids=positions[None],
+                attention_mask=mask,
+                **arguments,
+            )
+        if self._tap:
+            self.features = self._tap.take()
         self.passes += 1
         logits: Tensor = output.logits[0]
         return logits

@@ -1,0 +1,104 @@
+"""The target's hidden states, taken while it reads: what drafts that build on them are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+# Where the architectures of transformers keep their layers.
+LAYER_LISTS = ("layers", "h", "blocks")
+
+
+def decoder_layers(model: Any) -> tuple[Any, str, nn.ModuleList]:
+    """The layers of a causal language model of transformers.
+
+    Args:
+        model: the model.
+
+    Returns:
+        Its base model, the name of the base model's list of layers, and the list.
+
+    Raises:
+        ValueError: they were not found.
+    """
+    base = getattr(model, getattr(model, "base_model_prefix", None) or "model", None)
+    for name in LAYER_LISTS:
+        layers = getattr(base, name, None)
+        if isinstance(layers, nn.ModuleList):
+            return base, name, layers
+    raise ValueError(
+        f"the layers of a {type(model).__name__} were not found: use an independent draft model or look-up"
+    )
+
+
+class FeatureTap:
+    """Takes hidden states out of a model's passes, without leaving anything behind in the model.
+
+    The model's own `output_hidden_states` keeps the states of all layers, and its hooks for good.
+
+    Args:
+        model: a causal language model of transformers.
+        layers: which states, in transformers' convention: `i` is the input of layer `i`, -1 (or the number of layers)
+            the state after the final norm.
+
+    Raises:
+        ValueError: the model has no such layer, or its layers were not found.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2, "num_key_value_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(vocab_size=5, num_hidden_layers=2, **sizes))
+        >>> tap = FeatureTap(model, (1, -1))
+        >>> with tap.open():
+        ...     _ = model(torch.tensor([[1, 2, 3]]))
+        >>> tap.take().shape
+        torch.Size([3, 16])
+    """
+
+    def __init__(self, model: Any, layers: Sequence[int]) -> None:
+        self._base, _, modules = decoder_layers(model)
+        count = len(modules)
+        outside = [layer for layer in layers if not -1 <= layer <= count]
+        if outside:
+            raise ValueError(
+                f"a {type(model).__name__} of {count} layers has no hidden state {outside[0]}: they go from 0, the "
+                f"input of the first layer, to {count}, the state after the final norm"
+            )
+        self._layers = [-1 if layer == count else layer for layer in layers]
+        self._modules = {layer: modules[layer] for layer in self._layers if layer >= 0}
+        self._states: dict[int, Tensor] = {}
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Listen to the passes made inside; whatever happens there, the model is as before afterwards."""
+        hooks = []
+        try:
+            for layer, module in self._modules.items():
+                hooks.append(module.register_forward_pre_hook(self._listener(layer), with_kwargs=True))
+            if -1 in self._layers:
+                hooks.append(self._base.register_forward_hook(self._last))
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def take(self) -> Tensor:
+        """The states of the last pass, `[n, k * H]`, those of the layers side by side, in the model's dtype."""
+        states = [self._states[layer] for layer in self._layers]
+        self._states = {}
+        return torch.cat([state.to(states[0].device) for state in states], -1) if len(states) > 1 else states[0]
+
+    def _listener(self, layer: int) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
+        def listen(module: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+            states: Tensor = positional[0] if positional else named["hidden_states"]
+            self._states[layer] = states[0]
+
+        return listen
+
+    def _last(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        states: Tensor = output[0]
+        self._states[-1] = states[0]
