@@ -84,18 +84,23 @@ def merge_guesses(lists: Iterable[Sequence[Guess]]) -> list[Guess]:
 def confidence(count: int, total: int, matched: int) -> float:
     """Chance of a continuation that followed `count` of `total` earlier occurrences of the last `matched` tokens.
 
-        count / (total + 1) * matched / (matched + 1)
+        count / total * matched / (matched + 2)
 
-    The share of the occurrences that continue so, shrunk towards 0 for the chance that something new follows: by the
-    first factor where there were few occurrences, by the second where little of the text matched.
+    The share of the occurrences that went on like this, shrunk for the chance that something new follows, which falls
+    with the length of what matched. The 2 fits samples of a small chat model at temperatures from 0 to 1: a single
+    occurrence came true in 0.26 of the cases after one matching token, 0.5 after two, 0.8 after eight; the number of
+    occurrences told nothing more.
 
     Args:
         count: occurrences followed by the token, at least 1.
         total: all occurrences that were followed by something.
-        matched: length of what occurred before, at least 1.
+        matched: number of tokens that matched, at least 1.
+
+    Returns:
+        A probability; those of all continuations of one match add up to less than 1.
 
     Example:
-        >>> confidence(1, 1, 1), confidence(3, 4, 9)
-        (0.25, 0.54)
+        >>> confidence(1, 1, 2), confidence(3, 4, 6)
+        (0.5, 0.5625)
     """
-    return count / (total + 1) * matched / (matched + 1)
+    return count / total * matched / (matched + 2)

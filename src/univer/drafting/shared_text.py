@@ -1,0 +1,78 @@
+"""Texts that requests share, so that one draws guesses from what others have written."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from threading import Lock
+
+from univer.drafting.automaton import START, Match, SuffixAutomaton
+
+# Stands between two texts; no token has this id, so that no match runs from one into the next.
+SEPARATOR = -1
+# How much of a text's end is compared with the store.
+LONGEST_MATCH = 64
+
+
+class SharedText:
+    """Texts of finished requests in one suffix automaton of bounded size.
+
+    Pass one such object to the `AutomatonSource` of several requests: each of them adds its text when it ends, `add`
+    adds others, such as documents that answers will quote. What is guessed then depends on the requests before, so the
+    text that a seed gives does too: its law stays exact, but a request with a store is *not* reproduced by its seed
+    alone. Safe to use from several threads.
+
+    Args:
+        limit: number of tokens kept, separators included; beyond it the oldest texts go, down to half of it.
+
+    Raises:
+        ValueError: the limit is too small to keep anything.
+
+    Example:
+        >>> store = SharedText()
+        >>> store.add([5, 6, 7, 8])
+        >>> store.followers([1, 2, 6, 7])
+        (2, [(8, 1)])
+    """
+
+    def __init__(self, limit: int = 65_536) -> None:
+        if limit < 4:
+            raise ValueError(f"a store of shared texts needs a limit of at least 4 tokens, not {limit}")
+        self.limit = limit
+        self._texts: deque[list[int]] = deque()
+        self._automaton = SuffixAutomaton()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        """Number of tokens kept, separators included."""
+        return self._automaton.size
+
+    def add(self, tokens: Sequence[int]) -> None:
+        """Add a text; of one that is longer than half the limit, its end.
+
+        Args:
+            tokens: token ids of the target.
+        """
+        half = self.limit // 2
+        text = [*map(int, tokens[max(0, len(tokens) - half + 1) :]), SEPARATOR]
+        with self._lock:
+            self._texts.append(text)
+            if len(self) + len(text) <= self.limit:
+                self._automaton.extend(text)
+                return
+            while sum(map(len, self._texts)) > half:
+                self._texts.popleft()
+            self._automaton = SuffixAutomaton(token for kept in self._texts for token in kept)
+
+    def followers(self, text: Sequence[int]) -> tuple[int, list[tuple[int, int]]]:
+        """What followed the longest end of a text that occurs in the store; see `SuffixAutomaton.followers`.
+
+        Args:
+            text: token ids; no more than the last `LONGEST_MATCH` are compared.
+        """
+        with self._lock:
+            match: Match = START
+            for token in text[-LONGEST_MATCH:]:
+                match = self._automaton.read(match, token)
+            length, found = self._automaton.followers(match)
+        return length, [(token, count) for token, count in found if token != SEPARATOR]
