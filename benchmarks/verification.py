@@ -14,7 +14,7 @@ import json
 import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -26,6 +26,8 @@ from torch import Tensor
 from univer import DraftTree, methods, verify
 from univer.bench.machine import machine
 from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth import draft_tree
+from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling
 
@@ -43,14 +45,14 @@ def example(method: str, tree: str, vocabulary: int) -> tuple[DraftTree, Tensor]
     """A drafted tree and target laws that resemble the draft's, as peaked as those of a language model."""
     generator = torch.Generator().manual_seed(0)
     law = methods()[method].draft_law
-    builder = TreeBuilder(0, law, parse_shape(tree, law=law))
-    while nodes := builder.frontier():
-        rows = torch.softmax(4 * torch.randn(len(nodes), vocabulary, generator=generator), -1)
-        coins = torch.rand(builder.uniforms_needed(nodes), generator=generator, dtype=torch.float64)
-        builder.expand_planned(nodes, rows, coins)
-    drafted = builder.finish()
+
+    def rows(grown: TreeBuilder, nodes: Sequence[int]) -> Tensor:
+        return torch.softmax(4 * torch.randn(len(nodes), vocabulary, generator=generator), -1)
+
+    growth = StaticGrowth(parse_shape(tree, law=law))
+    drafted = draft_tree(0, growth, rows, generator, torch.device("cpu")).tree
     target = torch.softmax(4 * torch.randn(len(drafted), vocabulary, generator=generator), -1)
-    for node, row in builder.rows.items():
+    for node, row in drafted.draft_laws.items():
         target[node] = 0.7 * row + 0.3 * target[node]
     return drafted, target
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from univer import DraftTree, methods
 from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth import draft_tree
+from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.shapes import parse_shape
 
 METHODS = tuple(methods())
@@ -30,14 +34,15 @@ def random_tree(
 ) -> tuple[DraftTree, Tensor]:
     """A tree drawn by `law` and target rows that resemble the draft's."""
     generator = torch.Generator().manual_seed(seed)
-    builder = TreeBuilder(0, law, parse_shape(spec, law=law))
-    while nodes := builder.frontier():
-        rows = random_law((len(nodes), vocabulary), generator, dtype)
-        coins = torch.rand(builder.uniforms_needed(nodes), generator=generator, dtype=torch.float64)
-        builder.expand_planned(nodes, rows, coins)
-    tree = builder.finish()
+    growth = StaticGrowth(parse_shape(spec, law=law))
+
+    def rows(grown: TreeBuilder, nodes: Sequence[int]) -> Tensor:
+        return random_law((len(nodes), vocabulary), generator, dtype)
+
+    tree = draft_tree(0, growth, rows, generator, torch.device("cpu")).tree
     target = random_law((len(tree), vocabulary), generator, dtype)
-    for node, row in builder.rows.items():
+    assert isinstance(tree.draft_laws, dict)
+    for node, row in tree.draft_laws.items():
         target[node] = (target[node] + row) / 2
     return tree, target
 

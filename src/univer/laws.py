@@ -12,6 +12,9 @@ from torch import Tensor
 
 LAW_DTYPES = (torch.float32, torch.float64)
 
+# Entries of a row that are looked at together when its largest ones are searched.
+TOP_BLOCK = 64
+
 
 def law_from_logits(logits: Tensor, step: str = "the model") -> Tensor:
     """Turn processed logits into laws, in float32 unless the logits are float64.
@@ -120,15 +123,33 @@ def sample(rows: Tensor, uniforms: Tensor) -> Tensor:
         >>> sample(rows, torch.tensor([0.0, 0.5, 0.999]))
         tensor([0, 2, 2])
     """
+    tokens, alive = draw(rows, uniforms)
+    if not bool(alive.all()):
+        raise ValueError("cannot draw a token: a law has no mass or contains a NaN")
+    return tokens
+
+
+def draw(rows: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+    """As `sample`, for rows that may have no mass.
+
+    Args:
+        rows: non-negative rows `[n, V]`.
+        uniforms: `[n]`, float64, in [0, 1).
+
+    Returns:
+        Token ids `[n]`, int64, and whether each row has mass `[n]`; without it its token means nothing.
+
+    Example:
+        >>> draw(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), torch.tensor([0.5, 0.5]))[1]
+        tensor([ True, False])
+    """
     cumulative = rows.cumsum(-1, dtype=torch.float64)
     total = cumulative[:, -1:].contiguous()
-    if not bool((total > 0).all()):
-        raise ValueError("cannot draw a token: a law has no mass or contains a NaN")
     position = uniforms.to(device=rows.device, dtype=torch.float64).unsqueeze(-1) * total
     token = torch.searchsorted(cumulative, position, right=True)
     # u * total may round up to total itself; the last token with mass is the one meant.
     last = torch.searchsorted(cumulative, total, right=False)
-    return torch.minimum(token, last).squeeze(-1)
+    return torch.minimum(token, last).squeeze(-1), (total > 0).squeeze(-1)
 
 
 def top_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -139,16 +160,28 @@ def top_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
         count: how many, at most V.
 
     Returns:
-        Token ids `[n, count]` and their scores `[n, count]`.
+        Token ids `[n, count]` and their scores `[n, count]`. Entries of score 0 stand in any order.
 
     Example:
         >>> top_tokens(torch.tensor([[0.2, 0.4, 0.4]]), 2)[0]
         tensor([[1, 2]])
     """
-    left = scores.clone()
-    tokens = torch.empty(scores.shape[0], count, dtype=torch.long, device=scores.device)
-    for rank in range(count):
-        # torch.argmax returns the first of several equal maxima; torch.topk promises no order among them.
-        tokens[:, rank] = left.argmax(-1)
-        left.scatter_(1, tokens[:, rank : rank + 1], -1.0)
-    return tokens, scores.gather(1, tokens)
+    rows, size = scores.shape
+    blocks = size // TOP_BLOCK
+    if count >= min(blocks, TOP_BLOCK) or not rows:
+        best, tokens = scores.sort(stable=True, descending=True)
+        return tokens[:, :count], best[:, :count]
+    # The best entries lie in the blocks with the best maxima, so most of a row is read once only.
+    padded = scores if size % TOP_BLOCK == 0 else torch.nn.functional.pad(scores, (0, -size % TOP_BLOCK))
+    cut = padded.reshape(rows, -1, TOP_BLOCK)
+    maxima, chosen = cut.amax(-1).topk(count + 1, -1)
+    chosen = chosen[:, :count].sort(-1).values
+    inside = cut.gather(1, chosen.unsqueeze(-1).expand(-1, -1, TOP_BLOCK)).flatten(1)
+    best, places = inside.sort(stable=True, descending=True)
+    best, places = best[:, :count], places[:, :count]
+    tokens = chosen.gather(1, places // TOP_BLOCK) * TOP_BLOCK + places % TOP_BLOCK
+    # topk promises no order among ties: where a block left out may hold one, the whole row is sorted.
+    tied = (maxima[:, -1] >= best[:, -1]) & (best[:, -1] > 0)
+    if bool(tied.any()):
+        tokens[tied] = scores[tied].sort(stable=True, descending=True).indices[:, :count]
+    return tokens, best

@@ -9,6 +9,7 @@ import torch
 from univer.audit.cases import FAMILIES, family_cases
 from univer.audit.enumeration import count_trees, drafted_trees
 from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth.static import StaticGrowth
 from univer.tree import SAMPLED
 
 
@@ -23,29 +24,33 @@ def test_every_enumerated_tree_is_drawn_by_the_coins_of_its_cell(family: str) ->
         for group in groups:
             for number in range(0, len(group.chances), max(1, len(group.chances) // 8)):
                 tree, _ = group.tree(number, model)
-                volume, builder = 1.0, TreeBuilder(0, case.law, case.shape)
+                volume, builder, growth = 1.0, TreeBuilder(0, case.law), StaticGrowth(case.shape)
                 prefixes = {0: 0}
-                while nodes := builder.frontier():
+                nodes = growth.frontier(builder, [0])
+                while nodes:
                     numbers = [prefixes[node] for node in nodes]
-                    coins, share = _coins(case, tree, builder, nodes, model.draft[numbers])
+                    decisions = growth.slots(builder, nodes, model.scores[numbers], [()] * len(nodes))
+                    sampled = [decision.sampled for decision in decisions]
+                    coins, share = _coins(case, tree, sampled, nodes, model.draft[numbers])
                     volume *= share
-                    for child in builder.expand_planned(nodes, model.draft[numbers], coins, model.scores[numbers]):
+                    added = builder.expand(nodes, decisions, model.draft[numbers], coins)
+                    for child in added:
                         parent = prefixes[builder.parents[child]]
                         prefixes[child] = parent * case.vocabulary + 1 + builder.tokens[child]
+                    nodes = growth.frontier(builder, added)
                 assert builder.tokens[1:] == tree.tokens[1:].tolist(), case.name
                 assert builder.slots == tree.slots
                 assert group.chances[number] == pytest.approx(volume, rel=1e-6)
 
 
-def _coins(case, tree, builder, nodes, rows):  # type: ignore[no-untyped-def]
+def _coins(case, tree, sampled, nodes, rows):  # type: ignore[no-untyped-def]
     """The middle of the cell of every sampled child that the tree has at these nodes, and the volume of the cells."""
     coins, volume = [], 1.0
-    for node, row in zip(nodes, rows, strict=True):
+    for node, planned, row in zip(nodes, sampled, rows, strict=True):
         left = row.clone()
         children = tree.children[node] if node < len(tree) else []
         left[[int(tree.tokens[child]) for child in children if tree.slots[child] == "fixed"]] = 0
         drawn = [int(tree.tokens[child]) for child in children if tree.slots[child] == "sampled"]
-        planned = case.shape.sampled[builder._plan[node]]
         for token in drawn:
             upper = left.cumsum(0) / left.sum()
             width = float(left[token] / left.sum())

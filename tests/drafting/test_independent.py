@@ -6,11 +6,16 @@ import torch
 from engine.fakes import TableModel
 from engine.families import near_copy, path_to, tiny
 from univer.drafting.base import Draft, DraftRequest
+from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.independent import UNKNOWN, IndependentDraft
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling
 
 COMMITTED = [3, 14, 15, 9, 26, 5]
+
+
+def growth(tree, law):
+    return StaticGrowth(parse_shape(tree, law))
 
 
 def start(model, vocabulary=61, seed=0, sampling=None, limit=90):
@@ -25,7 +30,7 @@ def start(model, vocabulary=61, seed=0, sampling=None, limit=90):
 def test_one_pass_for_each_level_that_has_children(tree, passes):
     session = start(tiny("llama"))
     with torch.inference_mode():
-        tree = session.propose(COMMITTED, parse_shape(tree, "greedy"))
+        tree = session.propose(COMMITTED, growth(tree, "greedy"))
     assert session.passes == passes
     assert session.runner.length == len(COMMITTED)
 
@@ -33,7 +38,7 @@ def test_one_pass_for_each_level_that_has_children(tree, passes):
 def test_fixed_children_are_the_likeliest_at_their_path():
     model = near_copy("gpt2")
     with torch.inference_mode():
-        tree = start(model).propose(COMMITTED, parse_shape("3x2", "fixed"))
+        tree = start(model).propose(COMMITTED, growth("3x2", "fixed"))
         tokens = tree.tokens.tolist()
         for node, children in enumerate(tree.children):
             if children:
@@ -48,7 +53,7 @@ def test_the_accepted_path_is_kept_and_the_rest_read_again(family, path_length):
     session = start(tiny(family))
     shape = parse_shape("2x3", "greedy")
     with torch.inference_mode():
-        tree = session.propose(COMMITTED, shape)
+        tree = session.propose(COMMITTED, StaticGrowth(shape))
         path, node = [], 0
         while len(path) < path_length:
             node = tree.children[node][-1]
@@ -57,9 +62,9 @@ def test_the_accepted_path_is_kept_and_the_rest_read_again(family, path_length):
         # A leaf of the tree was never read by the draft.
         assert session.runner.length == len(COMMITTED) + min(path_length, 2)
         text = [*COMMITTED, *tree.tokens[path].tolist(), 33]
-        again = session.propose(text, shape)
+        again = session.propose(text, StaticGrowth(shape))
         fresh = start(tiny(family))
-        fresh.propose(text, shape)
+        fresh.propose(text, StaticGrowth(shape))
         for ours, expected in zip(session.runner.cache.layers, fresh.runner.cache.layers, strict=True):
             torch.testing.assert_close(ours.keys[..., : len(text), :], expected.keys[..., : len(text), :])
         root = tiny(family)(input_ids=torch.tensor([text])).logits[0, -1]
@@ -69,7 +74,7 @@ def test_the_accepted_path_is_kept_and_the_rest_read_again(family, path_length):
 def test_fault_24_a_larger_draft_vocabulary_is_cut_and_renormalised():
     law = torch.tensor([0.1, 0.2, 0.1, 0.1, 0.3, 0.2])
     session = start(TableModel(law.expand(6, 6)), vocabulary=4)
-    tree = session.propose([1], parse_shape("4x1", "swor"))
+    tree = session.propose([1], growth("4x1", "swor"))
     torch.testing.assert_close(tree.draft_laws[0], law[:4] / 0.5)
     assert sorted(tree.tokens[1:].tolist()) == [0, 1, 2, 3]
 
@@ -77,21 +82,21 @@ def test_fault_24_a_larger_draft_vocabulary_is_cut_and_renormalised():
 def test_fault_24_a_smaller_draft_vocabulary_is_filled_with_zeros():
     law = torch.tensor([0.25, 0.75])
     session = start(TableModel(law.expand(2, 2)), vocabulary=5)
-    tree = session.propose([1], parse_shape("5x1", "swor"))
+    tree = session.propose([1], growth("5x1", "swor"))
     torch.testing.assert_close(tree.draft_laws[0], torch.tensor([0.25, 0.75, 0, 0, 0]))
     assert sorted(tree.tokens[1:].tolist()) == [0, 1]
 
 
 def test_fault_24_tokens_that_the_draft_cannot_read_have_a_stand_in():
     model = TableModel(torch.full((4, 4), 0.25))
-    start(model, vocabulary=9).propose([2, 8, 3, 7], parse_shape("chain-1", "chain"))
+    start(model, vocabulary=9).propose([2, 8, 3, 7], growth("chain-1", "chain"))
     assert model.reads[0][0] == [2, UNKNOWN, 3, UNKNOWN]
 
 
 def test_fault_3_children_come_from_the_filtered_law_only():
     session = start(tiny("llama"), sampling=Sampling(top_k=2))
     with torch.inference_mode():
-        tree = session.propose(COMMITTED, parse_shape("4x1", "swor"))
+        tree = session.propose(COMMITTED, growth("4x1", "swor"))
     assert len(tree) == 3
     assert int((tree.draft_laws[0] > 0).sum()) == 2
 
@@ -99,7 +104,10 @@ def test_fault_3_children_come_from_the_filtered_law_only():
 def test_trees_of_one_seed_are_equal():
     shape = parse_shape("2x3", "swor")
     with torch.inference_mode():
-        trees = [start(tiny("llama"), seed=seed).propose(COMMITTED, shape).tokens.tolist() for seed in (1, 1, 2)]
+        trees = [
+            start(tiny("llama"), seed=seed).propose(COMMITTED, StaticGrowth(shape)).tokens.tolist()
+            for seed in (1, 1, 2)
+        ]
     assert trees[0] == trees[1] != trees[2]
 
 

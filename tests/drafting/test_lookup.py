@@ -4,13 +4,14 @@ import pytest
 import torch
 
 from univer.drafting.base import Draft, DraftRequest
+from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.lookup import LookupDraft
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling
 
 
 def propose(text, tree="chain-4", vocabulary=100, **lengths):
-    return session(vocabulary, **lengths).propose(text, parse_shape(tree, "fixed"))
+    return session(vocabulary, **lengths).propose(text, StaticGrowth(parse_shape(tree, "fixed")))
 
 
 def session(vocabulary=100, **lengths):
@@ -62,11 +63,11 @@ def test_fault_24_ids_that_the_target_lacks_are_not_proposed():
 def test_the_index_grows_with_the_text():
     lookup, text = session(), [5, 6, 7]
     shape = parse_shape("chain-2", "fixed")
-    assert len(lookup.propose(text, shape)) == 1
+    assert len(lookup.propose(text, StaticGrowth(shape))) == 1
     lookup.settle([])
-    assert lookup.propose([*text, 5], shape).tokens.tolist() == [5, 6, 7]
+    assert lookup.propose([*text, 5], StaticGrowth(shape)).tokens.tolist() == [5, 6, 7]
     lookup.settle([1])
-    assert lookup.propose([*text, 5, 6, 9, 6], shape).tokens.tolist() == [6, 9, 6]
+    assert lookup.propose([*text, 5, 6, 9, 6], StaticGrowth(shape)).tokens.tolist() == [6, 9, 6]
 
 
 @pytest.mark.parametrize("lengths", [{"longest": 0}, {"shortest": 0}, {"longest": 2, "shortest": 3}])

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from univer import DraftTree
 from univer.drafting.base import DraftRequest
-from univer.drafting.shapes import Shape
+from univer.drafting.growth import Growth
 
 
 class TableModel(nn.Module):
@@ -66,7 +66,7 @@ class ScriptedDraft:
     def start(self, request: DraftRequest) -> "ScriptedDraft":
         return self
 
-    def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         self.asked.append(list(committed))
         nodes = self.script[len(self.asked) - 1] if len(self.asked) <= len(self.script) else []
         parents = [-1, *(parent for parent, _ in nodes)]
@@ -77,7 +77,7 @@ class ScriptedDraft:
             None,
             "fixed",
         )
-        if max(tree.depths) <= shape.depth:
+        if max(tree.depths) <= growth.depth:
             return tree
         return DraftTree([committed[-1]], [-1], ["root"], None, "fixed")
 
@@ -105,9 +105,9 @@ class OracleDraft(ScriptedDraft):
         self.text = text
         self.right = right
 
-    def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         self.asked.append(list(committed))
-        tokens = shortened(self.text, committed, shape.depth)
+        tokens = shortened(self.text, committed, growth.depth)
         if self.right is not None:
             correct = self.right[(len(self.asked) - 1) % len(self.right)]
             tokens = [token if index < correct else (token + 1) % 50 for index, token in enumerate(tokens)]

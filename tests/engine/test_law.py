@@ -10,6 +10,7 @@ from engine.fakes import TableModel
 from engine.families import near_copy, path_to
 from univer import methods, outcome_law
 from univer.drafting.base import DraftRequest
+from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.independent import IndependentDraft
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling, generate, generate_rounds
@@ -135,7 +136,7 @@ def test_the_rows_of_a_tree_are_the_laws_the_draft_had_at_its_nodes():
     session = IndependentDraft(draft).start(request)
     committed = [3, 14, 15, 9, 26, 5, 35, 8]
     with torch.inference_mode():
-        tree = session.propose(committed, parse_shape("3x3", "mixed"))
+        tree = session.propose(committed, StaticGrowth(parse_shape("3x3", "mixed")))
         tokens = tree.tokens.tolist()
         assert len(tree.draft_laws) > 8
         for node, row in tree.draft_laws.items():
@@ -156,7 +157,7 @@ def test_the_exact_outcome_law_of_an_engine_round_averages_to_the_target():
     total = torch.zeros(VOCABULARY, dtype=torch.float64)
     committed = [1, 2]
     for _ in range(trees):
-        tree = session.propose(committed, shape)
+        tree = session.propose(committed, StaticGrowth(shape))
         outcome = outcome_law(tree, laws[tree.tokens], "univer")
         total += outcome[0].double()
         for child in tree.children[0]:

@@ -8,7 +8,7 @@ import torch
 from engine.fakes import ScriptedDraft
 from engine.families import tiny
 from univer import DraftTree
-from univer.drafting.shapes import Shape
+from univer.drafting.growth import Growth
 from univer.engine import generate
 
 PROMPT = torch.tensor([[3, 14, 15]])
@@ -24,7 +24,7 @@ class _Proposing(ScriptedDraft):
     def start(self, request: object) -> "_Proposing":
         return self
 
-    def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         if not isinstance(self.proposal, int):
             return self.proposal  # type: ignore[return-value]
         return DraftTree([committed[-1], self.proposal], [-1, 0], ["root", "fixed"], None, "fixed")
@@ -33,7 +33,7 @@ class _Proposing(ScriptedDraft):
 class _Elsewhere(ScriptedDraft):
     """Proposes a tree below another token than the text's last."""
 
-    def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         return DraftTree([committed[-1] + 1, 5], [-1, 0], ["root", "fixed"], None, "fixed")
 
 

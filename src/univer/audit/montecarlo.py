@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,6 +13,8 @@ from univer.audit.decision import Decide, repeated
 from univer.audit.models import make_rows
 from univer.audit.statistics import fit_p_value
 from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth import draft_tree
+from univer.drafting.growth.static import StaticGrowth
 from univer.tree import DraftTree
 from univer.verdict import Verdict
 
@@ -45,13 +48,15 @@ def fixed_trees(law: str, seed: int) -> Iterator[tuple[DraftTree, torch.Tensor]]
     for plan, kind in PLANS[law]:
         rng = np.random.default_rng([seed, plan.vocabulary])
         generator = torch.Generator().manual_seed(seed)
-        builder = TreeBuilder(0, law, plan.shape(law))
-        while nodes := builder.frontier():
-            rows = make_rows(kind, rng, (len(nodes), plan.vocabulary))[1]
-            coins = torch.rand(builder.uniforms_needed(nodes), generator=generator, dtype=torch.float64)
-            builder.expand_planned(nodes, torch.from_numpy(rows).float(), coins)
-        tree = builder.finish()
+        read_level = partial(_fresh_rows, kind, rng, plan.vocabulary)
+        tree = draft_tree(0, StaticGrowth(plan.shape(law)), read_level, generator, torch.device("cpu")).tree
         yield tree, torch.from_numpy(make_rows(kind, rng, (len(tree), plan.vocabulary))[0]).float()
+
+
+def _fresh_rows(
+    kind: str, rng: np.random.Generator, vocabulary: int, tree: TreeBuilder, nodes: Sequence[int]
+) -> torch.Tensor:
+    return torch.from_numpy(make_rows(kind, rng, (len(nodes), vocabulary))[1]).float()
 
 
 def count_decisions(

@@ -16,7 +16,8 @@ from univer.bench.machine import machine
 from univer.bench.prompts import Prompt
 from univer.couplings.order import ORDERS
 from univer.drafting.base import Draft
-from univer.drafting.shapes import parse_shape
+from univer.drafting.growth import Static, TreePolicy
+from univer.drafting.growth.parse import parse_tree
 from univer.engine import Sampling
 from univer.methods import methods, resolve
 from univer.verdict import end_law
@@ -95,8 +96,8 @@ class Comparison:
                 "name": row.entry.name,
                 "method": row.entry.method.name,
                 "order": row.entry.order,
-                "draft_law": row.entry.shape.law,
-                "shape": row.entry.shape.name,
+                "draft_law": row.entry.law,
+                "shape": row.entry.policy.name,
                 "exact": row.entry.method.exact,
                 "nodes": row.nodes,
                 "tau": vars(row.tau),
@@ -139,10 +140,11 @@ def entries_for(tree: str, names: Sequence[str] | None = None) -> list[Entry]:
         method = resolve(name)
         if order and order not in ORDERS:
             raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
-        law = method.draft_law
-        shape = parse_shape(tree, "greedy")
-        shape = parse_shape(f"chain-{shape.depth}" if law == "chain" else tree, law)
-        found.append(Entry(f"{name} ({order})" if order else name, method, order or method.order, shape))
+        law, policy = method.draft_law, parse_tree(tree)
+        if law == "chain" and isinstance(policy, Static):
+            policy = parse_tree(f"chain-{policy.max_depth}")
+        policy.widest(law)
+        found.append(Entry(f"{name} ({order})" if order else name, method, order or method.order, policy, law))
     return found
 
 
@@ -213,10 +215,9 @@ def compare(
         "seed": seed,
         "machine": machine(),
     }
-    by_shape: dict[tuple[str, str], list[tuple[str, Entry]]] = {}
+    by_growth: dict[tuple[TreePolicy, str], list[tuple[str, Entry]]] = {}
     for tree, entry in result.entries:
-        by_shape.setdefault((entry.shape.name, entry.shape.law), []).append((tree, entry))
-    shapes = [own[0][1].shape for own in by_shape.values()]
+        by_growth.setdefault(entry.growth, []).append((tree, entry))
     started, done = time.perf_counter(), 0
     for number, (prompt, input_ids) in enumerate(prompts):
         own: dict[tuple[str, str], list[float]] = {}
@@ -224,7 +225,7 @@ def compare(
             target,
             draft,
             input_ids,
-            shapes,
+            list(by_growth),
             sampling=sampling,
             draft_sampling=draft_sampling or sampling,
             places=places,
@@ -233,7 +234,7 @@ def compare(
             seed=seed + number,
             generation_config=generation_config,
         ):
-            for tree, entry in by_shape[context.shape.name, context.shape.law]:
+            for tree, entry in by_growth[context.growth]:
                 own.setdefault((tree, entry.name), []).append(_tau(context, entry))
                 result.nodes.setdefault((tree, entry.name), []).append(len(context.tree) - 1)
             done += 1

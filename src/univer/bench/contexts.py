@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from univer.drafting.base import Draft, DraftRequest
-from univer.drafting.shapes import Shape
+from univer.drafting.growth import TreePolicy
 from univer.engine import Sampling, generate_rounds
 from univer.engine.runner import TreeRunner
 from univer.methods import Method
@@ -26,13 +26,20 @@ class Entry:
         name: how the row is called, e.g. `univer (gain)`.
         method: the method.
         order: sibling order.
-        shape: the tree that is drafted for it.
+        policy: how the trees that are drafted for it grow.
+        law: their draft law.
     """
 
     name: str
     method: Method
     order: str
-    shape: Shape
+    policy: TreePolicy
+    law: str
+
+    @property
+    def growth(self) -> tuple[TreePolicy, str]:
+        """What trees depend on: rows that share it share their trees."""
+        return self.policy, self.law
 
 
 @dataclass(frozen=True)
@@ -43,20 +50,20 @@ class Context:
         place: number of tokens of the text.
         tree: the drafted tree.
         laws: `P_v` of every node `[N, V]`, float32.
-        shape: the shape that it was drafted for.
+        growth: policy and draft law of the tree.
     """
 
     place: int
     tree: DraftTree
     laws: Tensor
-    shape: Shape
+    growth: tuple[TreePolicy, str]
 
 
 def contexts(
     target: Any,
     draft: Draft,
     input_ids: Tensor,
-    shapes: Sequence[Shape],
+    growths: Sequence[tuple[TreePolicy, str]],
     *,
     sampling: Sampling,
     draft_sampling: Sampling,
@@ -69,23 +76,23 @@ def contexts(
     """Draft trees at some places of one text of the target's.
 
     The text is generated with UniVer, so it has the target's law. The places are spread evenly over the beginnings of
-    its rounds, which is where trees are drafted in earnest. At every place all shapes see the same random numbers.
+    its rounds, which is where trees are drafted in earnest. At every place all policies see the same random numbers.
 
     Args:
         target: a causal language model.
         draft: the draft.
         input_ids: the prompt `[1, L]`.
-        shapes: trees to draft, each with its draft law.
+        growths: how trees grow, each policy with the draft law.
         sampling: settings of the target's laws.
         draft_sampling: settings of the draft's laws.
         places: how many places of the text.
-        trees: how many trees per place and shape.
+        trees: how many trees per place and policy.
         new_tokens: length of the text; it does not stop at an end-of-text token.
         seed: of the text and of all draws.
         generation_config: in place of the target's.
 
     Yields:
-        One context per place, shape and tree.
+        One context per place, policy and tree.
     """
     committed = input_ids[0].tolist()
     request = {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
@@ -111,6 +118,7 @@ def contexts(
     chosen = sorted({starts[round(step * (len(starts) - 1) / max(1, places - 1))] for step in range(places)})
 
     generator = torch.Generator()
+    growers = [policy.start(law, greedy=False) for policy, law in growths]
     with torch.inference_mode():
         runner = TreeRunner(target)
         session = draft.start(
@@ -120,7 +128,7 @@ def contexts(
                 laws=draft_sampling.laws,
                 generator=generator,
                 branching=True,
-                max_length=len(committed) + max(shape.depth for shape in shapes),
+                max_length=len(committed) + max(policy.max_depth for policy, _ in growths),
             )
         )
         for place in chosen:
@@ -128,10 +136,10 @@ def contexts(
             if unread := text[runner.length : -1]:
                 runner.extend(unread)
             for number in range(trees):
-                for shape in shapes:
+                for growth, grower in zip(growths, growers, strict=True):
                     generator.manual_seed(crc32(f"{seed} {place} {number}".encode()))
-                    tree = session.propose(text, shape)
+                    tree = session.propose(text, grower.begin(growth[0].max_depth))
                     session.settle([])
                     laws = sampling.laws(runner.read_nodes(tree.tokens.tolist(), tree.parents), f"place {place}")
                     runner.keep([])
-                    yield Context(place, tree, laws, shape)
+                    yield Context(place, tree, laws, growth)

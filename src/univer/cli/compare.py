@@ -83,10 +83,10 @@ def compare(
     drafter = as_draft(make_draft(draft or default_draft(target), tokenizer, dtype, device, trust_remote_code), model)
     if drafter is None or drafter.fixed_only:
         raise ValueError("this draft proposes fixed tokens only, on which all methods are membership: name another")
-    shapes = {(entry.shape.name, entry.shape.law) for _, entry in comparison.entries}
+    growths = {entry.growth for _, entry in comparison.entries}
     encoded = [(prompt, encode(tokenizer, prompt.text).to(model.device)) for prompt in chosen]
     interrupted = False
-    total = len(chosen) * contexts * drafted * len(shapes)
+    total = len(chosen) * contexts * drafted * len(growths)
     with progress(quiet=as_json) as tell:
         try:
             run(
@@ -131,7 +131,7 @@ def _print(comparison: "Comparison", interrupted: bool) -> None:
             [
                 tree,
                 row.entry.name + ("" if row.entry.method.exact else " (lossy)"),
-                row.entry.shape.law,
+                row.entry.law,
                 f"{row.nodes:.1f}",
                 f"{row.tau.value:.3f}",
                 _ends(row.tau, ".3f"),

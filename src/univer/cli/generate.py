@@ -59,7 +59,7 @@ def generate(
     """Generate text with a draft and a lossless verification method."""
     from univer.cli.prompt import encode_prompt, read_prompt
     from univer.couplings.order import ORDERS
-    from univer.drafting.shapes import parse_shape
+    from univer.drafting.growth.parse import parse_tree
     from univer.methods import resolve
 
     # What can be refused without a model is refused before one is downloaded.
@@ -68,7 +68,7 @@ def generate(
     if order is not None and order not in ORDERS:
         raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
     shape = _tree(tree or ("chain-5" if chosen.draft_law == "chain" else "2x5"))
-    parse_shape(shape, "fixed")
+    parse_tree(shape)
     try:
         from univer.cli.config import generation_config
         from univer.cli.drafts import default_draft, make_draft

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from univer.drafting.shapes import Shape
 from univer.tree import DraftTree
+
+if TYPE_CHECKING:
+    from univer.drafting.growth.base import Growth
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,16 @@ class DraftSession(Protocol):
     @property
     def passes(self) -> int: ...
 
-    def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         """Draft a tree below the last committed token.
 
         Args:
             committed: all committed token ids, prompt included.
-            shape: slots to fill; a session may leave slots empty, down to a tree of the root alone.
+            growth: decides which nodes are expanded and with which slots. A session may leave slots empty, down to a
+                tree of the root alone.
 
         Returns:
-            A tree drawn by the law `shape.law`.
+            A tree drawn by the law `growth.law`.
         """
         ...
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-import torch
 from torch import Tensor
 
-from univer.drafting.shapes import Shape
-from univer.drafting.slots import draw_children
+from univer.drafting.slots import NodeSlots, draw_sampled
 from univer.tree import DraftTree
 
 
@@ -16,84 +14,58 @@ class TreeBuilder:
     """A tree that grows: every node is expanded at most once, its slots decided and drawn at that one moment.
 
     This is the growth rule: which nodes are expanded, and with how many slots, may depend on everything drafted so far,
-    but no slot is added to a node later and none is removed. Within it every exact method stays lossless.
+    but no slot is added to a node later. At the end a fixed child may be left out as long as nothing sampled hangs
+    below it. Within these limits every exact method stays lossless.
 
     Args:
         root_token: the last committed token.
         law: draft law of the children.
-        shape: a static plan that `frontier` follows; without one the caller chooses what to expand.
+
+    Attributes:
+        tokens: token of every node; node 0 is the root.
+        parents: parent of every node, -1 for the root.
+        slots: `"root"`, `"fixed"` or `"sampled"` for every node.
+        depths: depth of every node, 0 for the root.
+        rows: draft law `Q_v` of every node with a sampled child.
+        kept: after `finish`, the nodes that stand in the finished tree, in its order.
     """
 
-    def __init__(self, root_token: int, law: str, shape: Shape | None = None) -> None:
+    def __init__(self, root_token: int, law: str) -> None:
         self.law = law
         self.tokens = [int(root_token)]
         self.parents = [-1]
         self.slots = ["root"]
+        self.depths = [0]
         self.rows: dict[int, Tensor] = {}
-        self._shape = shape
-        self._plan = {0: 0}
+        self.kept: list[int] = []
         self._expanded: set[int] = set()
 
-    def frontier(self) -> list[int]:
-        """Nodes that the static shape expands next: all that exist, have planned children and are not expanded."""
-        if self._shape is None:
-            raise ValueError("this builder has no static shape: choose yourself which nodes to expand")
-        plan = self._shape
-        return [
-            node
-            for node in range(len(self.tokens))
-            if node not in self._expanded and plan.fixed[self._plan[node]] + plan.sampled[self._plan[node]] > 0
-        ]
+    def __len__(self) -> int:
+        return len(self.tokens)
 
-    def uniforms_needed(self, nodes: Sequence[int]) -> int:
-        """How many uniforms `expand_planned` takes for the given nodes."""
-        assert self._shape is not None
-        return sum(self._shape.sampled[self._plan[node]] for node in nodes)
-
-    def expand_planned(
-        self, nodes: Sequence[int], rows: Tensor, uniforms: Tensor, scores: Tensor | None = None
-    ) -> list[int]:
-        """Expand nodes with the slots that the static shape plans for them.
+    def expand(self, nodes: Sequence[int], decisions: Sequence[NodeSlots], rows: Tensor, uniforms: Tensor) -> list[int]:
+        """Draw the children of all nodes of a level together.
 
         Args:
-            nodes: node ids, each not expanded before.
+            nodes: `n` node ids, each not expanded before.
+            decisions: what each of them gets.
             rows: their draft laws `Q_v`, `[n, V]`; views of it are kept as the tree's draft laws.
-            uniforms: `[uniforms_needed(nodes)]`, float64, taken node by node.
-            scores: `[n, V]`, ranks the fixed children.
+            uniforms: float64 in [0, 1), one for each sampled slot, node by node.
 
         Returns:
-            Ids of the new nodes, in order of their parents.
+            Ids of the new nodes, parent by parent; a sampled slot for which no mass is left has none.
+
+        Raises:
+            ValueError: a node was expanded before, or is to get the same fixed token twice.
         """
-        assert self._shape is not None
-        children = self._shape.children
-        groups: dict[tuple[int, int], list[int]] = {}
-        start, first_uniform = 0, []
-        for position, node in enumerate(nodes):
-            planned = self._plan[node]
-            groups.setdefault((self._shape.fixed[planned], self._shape.sampled[planned]), []).append(position)
-            first_uniform.append(start)
-            start += self._shape.sampled[planned]
-        drawn: dict[int, list[tuple[int, str, int]]] = {}
-        for (fixed, sampled), positions in groups.items():
-            take = [[first_uniform[position] + slot for slot in range(sampled)] for position in positions]
-            coins = uniforms[torch.tensor(take, dtype=torch.long).reshape(len(positions), sampled)]
-            whole = len(positions) == len(nodes)
-            some_rows = rows if whole else rows[positions]
-            some_scores = scores if whole or scores is None else scores[positions]
-            tokens, created = draw_children(some_rows, fixed, sampled, self.law, coins, some_scores)
-            for position, row, mask in zip(positions, tokens.tolist(), created.tolist(), strict=True):
-                kinds = ["fixed"] * (len(row) - sampled) + ["sampled"] * sampled
-                drawn[position] = [
-                    (token, kind, rank) for rank, (token, kind) in enumerate(zip(row, kinds, strict=True)) if mask[rank]
-                ]
-        new: list[int] = []
-        for position, node in enumerate(nodes):
-            slots = drawn[position]
-            added = self.add(node, [(token, kind) for token, kind, _ in slots], rows[position])
-            for child, (_, _, rank) in zip(added, slots, strict=True):
-                self._plan[child] = children[self._plan[node]][rank]
-            new += added
-        return new
+        drawn = draw_sampled(decisions, rows, self.law, uniforms)
+        added: list[int] = []
+        for place, (node, decision, sampled) in enumerate(zip(nodes, decisions, drawn, strict=True)):
+            if len(set(decision.fixed)) < len(decision.fixed):
+                raise ValueError(f"node {node} is to get a fixed token twice: {decision.fixed}")
+            slots = [(token, "fixed") for token in decision.fixed] + [(token, "sampled") for token in sampled]
+            added += self.add(node, slots, rows[place] if sampled else None)
+        return added
 
     def add(self, node: int, slots: Sequence[tuple[int, str]], row: Tensor | None = None) -> list[int]:
         """Give a node its children, all of them, once and for all.
@@ -123,12 +95,40 @@ class TreeBuilder:
             self.tokens.append(int(token))
             self.parents.append(node)
             self.slots.append(kind)
+            self.depths.append(self.depths[node] + 1)
         return list(range(start, len(self.tokens)))
 
-    def finish(self, planned: bool = True) -> DraftTree:
+    def finish(self, planned: bool = True, leave_out: Collection[int] = ()) -> DraftTree:
         """The checked tree.
 
         Args:
             planned: whether the expansions of each level were decided together before any token of the next was drawn.
+            leave_out: nodes to drop, with all that hangs below them. Only fixed ones without a sampled node below may
+                be dropped; beside a sampled sibling their tokens stay excluded from `S_v`.
+
+        Raises:
+            ValueError: a node that must stay is to be dropped.
         """
-        return DraftTree(self.tokens, self.parents, self.slots, self.rows, self.law, planned=planned)
+        dropped = set(leave_out)
+        for node, parent in enumerate(self.parents):
+            if node in dropped or parent in dropped:
+                if self.slots[node] != "fixed":
+                    raise ValueError(
+                        f"node {node} is {self.slots[node]}: only fixed nodes with nothing sampled below may be dropped"
+                    )
+                dropped.add(node)
+        self.kept = [node for node in range(len(self)) if node not in dropped]
+        place = {node: number for number, node in enumerate(self.kept)}
+        excluded: dict[int, list[int]] = {}
+        for node in sorted(dropped):
+            if self.parents[node] in self.rows and self.parents[node] in place:
+                excluded.setdefault(place[self.parents[node]], []).append(self.tokens[node])
+        return DraftTree(
+            [self.tokens[node] for node in self.kept],
+            [place.get(self.parents[node], -1) for node in self.kept],
+            [self.slots[node] for node in self.kept],
+            {place[node]: row for node, row in self.rows.items()},
+            self.law,
+            excluded,
+            planned=planned,
+        )

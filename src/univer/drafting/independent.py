@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from univer.drafting.base import DraftRequest, fit_vocabulary
 from univer.drafting.builder import TreeBuilder
-from univer.drafting.shapes import Shape
+from univer.drafting.growth import Growth, draft_tree
 from univer.engine.checks import check_model, context_limit, readable_tokens
 from univer.engine.probe import check_tree_attention
 from univer.engine.runner import TreeRunner
@@ -82,26 +81,24 @@ class IndependentSession:
     def passes(self) -> int:
         return self.runner.passes
 
-    def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         """Draft a tree; see `DraftSession.propose`."""
-        builder = TreeBuilder(committed[-1], shape.law, shape)
         if unread := committed[self.runner.length :]:
             self._root_logits = self.runner.extend(self._readable(unread))[None]
-        assert self._root_logits is not None, "there is at least one committed token"
-        logits = self._root_logits
-        self._place = {0: -1}
-        level = builder.frontier()
-        while level:
-            rows = self.request.laws(fit_vocabulary(logits, self.request.vocabulary), self.step).to(self.request.device)
-            count = builder.uniforms_needed(level)
-            uniforms = torch.rand(count, generator=self.request.generator, dtype=torch.float64)
-            builder.expand_planned(level, rows, uniforms.to(rows.device))
-            level = builder.frontier()
-            if level:
-                parents = [self._place[builder.parents[node]] for node in level]
-                self._place |= {node: place for place, node in enumerate(level, start=self.runner.nodes)}
-                logits = self.runner.read_nodes(self._readable([builder.tokens[node] for node in level]), parents)
-        return builder.finish()
+        place = {0: -1}
+
+        def read_level(tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
+            logits = self._root_logits
+            if nodes[0] != 0:
+                parents = [place[tree.parents[node]] for node in nodes]
+                place.update({node: number for number, node in enumerate(nodes, start=self.runner.nodes)})
+                logits = self.runner.read_nodes(self._readable([tree.tokens[node] for node in nodes]), parents)
+            assert logits is not None, "there is at least one committed token"
+            return self.request.laws(fit_vocabulary(logits, self.request.vocabulary), self.step)
+
+        tree, origins = draft_tree(committed[-1], growth, read_level, self.request.generator, self.request.device)
+        self._place = {node: place[origin] for node, origin in enumerate(origins) if origin in place}
+        return tree
 
     def settle(self, path: Sequence[int]) -> None:
         """Keep the accepted nodes that were read; a leaf was not, the next round reads it."""

@@ -6,9 +6,12 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from univer.drafting.base import DraftRequest
 from univer.drafting.builder import TreeBuilder
-from univer.drafting.shapes import Shape
+from univer.drafting.growth import Growth, Guess, draft_tree
 from univer.tree import DraftTree
 
 # Earlier occurrences considered per n-gram, the latest ones.
@@ -53,26 +56,33 @@ class LookupSession:
     def __init__(self, draft: LookupDraft, request: DraftRequest) -> None:
         self.lengths = range(draft.longest, draft.shortest - 1, -1)
         self.vocabulary = request.vocabulary
+        self.generator = request.generator
         self._followers: defaultdict[tuple[int, ...], deque[int]] = defaultdict(lambda: deque(maxlen=OCCURRENCES))
         self._indexed = 0
 
-    def propose(self, committed: Sequence[int], shape: Shape) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         """Draft a tree; see `DraftSession.propose`."""
         self._index(committed)
-        builder = TreeBuilder(committed[-1], shape.law)
-        children = shape.children
-        # A node of the tree, its place in the shape, the tokens down to it, and where those were found before.
-        open_nodes = deque([(0, 0, list(committed), self._matches(committed))])
-        while open_nodes:
-            node, place, text, positions = open_nodes.popleft()
-            ranked = _ranked_continuations(text, positions)[: len(children[place])]
-            ranked = [(token, found) for token, found in ranked if token < self.vocabulary]
-            if not ranked:
-                continue
-            added = builder.add(node, [(token, "fixed") for token, _ in ranked])
-            for child, below, (token, found) in zip(added, children[place], ranked, strict=False):
-                open_nodes.append((child, below, [*text, token], [position + 1 for position in found]))
-        return builder.finish()
+        # For every node the tokens down to it, and where those were found before.
+        places: dict[int, tuple[list[int], list[int]]] = {0: (list(committed), self._matches(committed))}
+
+        def guesses(tree: TreeBuilder, nodes: Sequence[int]) -> list[list[Guess]]:
+            return [self._guesses(tree, node, places) for node in nodes]
+
+        def no_rows(tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
+            return torch.zeros(len(nodes), 0)
+
+        return draft_tree(committed[-1], growth, no_rows, self.generator, torch.device("cpu"), guesses).tree
+
+    def _guesses(self, tree: TreeBuilder, node: int, places: dict[int, tuple[list[int], list[int]]]) -> list[Guess]:
+        """What followed at a node's earlier places; looks its children's places up when they are asked for."""
+        if node not in places:
+            text, positions = places[tree.parents[node]]
+            token = tree.tokens[node]
+            places[node] = [*text, token], [position + 1 for position in positions if text[position] == token]
+        text, positions = places[node]
+        ranked = _ranked_continuations(text, positions)
+        return [Guess(token, len(found) / (len(positions) + 1)) for token, found in ranked if token < self.vocabulary]
 
     def settle(self, path: Sequence[int]) -> None:
         """Nothing to keep: the index is brought up to date from the committed tokens."""

@@ -2,55 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
-from univer.laws import sample, top_tokens
+from univer.laws import draw
 
 
-def draw_children(
-    rows: Tensor,
-    fixed: int,
-    sampled: int,
-    law: str,
-    uniforms: Tensor,
-    scores: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Draw the children of nodes that share their numbers of slots.
+@dataclass(frozen=True)
+class NodeSlots:
+    """What one node gets, decided at one moment.
 
-    Fixed children are the tokens of highest score. Sampled children come from `S_v` (`Q_v` without the fixed ones), one
-    after the other without what was drawn before, or all from `Q_v` under `iid`. A slot for which nothing is left (no
-    score, or no mass) is not created.
+    Attributes:
+        fixed: tokens of its fixed children, ranked.
+        sampled: how many children are sampled: without replacement from `S_v`, or independently under the law `iid`.
+    """
+
+    fixed: tuple[int, ...]
+    sampled: int
+
+
+def draw_sampled(decisions: Sequence[NodeSlots], rows: Tensor, law: str, uniforms: Tensor) -> list[list[int]]:
+    """Draw the sampled children of some nodes, one slot of all nodes at a time.
+
+    They come from `S_v`, which is `Q_v` without the fixed children, one after the other without what was drawn before;
+    or all from `Q_v` under `iid`. A slot for which no mass is left is not created.
 
     Args:
-        rows: draft laws `Q_v`, `[n, V]`.
-        fixed: number of fixed children planned, 0 under `iid` and `swor`.
-        sampled: number of sampled children planned.
+        decisions: slots of `n` nodes.
+        rows: their draft laws `Q_v`, `[n, V]`.
         law: draft law; only `iid` differs, by drawing with replacement.
-        uniforms: `[n, sampled]`, float64, in [0, 1): one for each sampled child.
-        scores: `[n, V]`, non-negative, ranks the fixed children; the rows themselves by default.
+        uniforms: float64 in [0, 1), one for each sampled slot, node by node.
 
     Returns:
-        Tokens `[n, fixed + sampled]` and a mask of the same shape that tells which slots were created.
+        Tokens drawn at each node.
 
     Example:
         >>> rows = torch.tensor([[0.5, 0.3, 0.2, 0.0]])
-        >>> draw_children(rows, 1, 2, "mixed", torch.tensor([[0.5, 0.0]]))[0]
-        tensor([[0, 1, 2]])
+        >>> draw_sampled([NodeSlots((0,), 2)], rows, "mixed", torch.tensor([0.5, 0.0]))
+        [[1, 2]]
     """
-    ranking = rows if scores is None else scores
-    fixed = min(fixed, rows.shape[1])
-    tokens, best = top_tokens(ranking, fixed)
-    created = [best > 0]
-    # A token whose fixed slot was not created has no mass either, so removing it changes nothing.
-    left = rows.clone().scatter_(1, tokens, 0.0) if fixed or sampled > 1 else rows
-    drawn = [tokens]
-    for slot in range(sampled):
-        alive = left.sum(-1) > 0
-        # A row without mass still needs a token in its place; it is masked out.
-        token = sample(torch.where(alive[:, None], left, torch.ones_like(left[:1])), uniforms[:, slot]).unsqueeze(1)
-        drawn.append(token)
-        created.append(alive.unsqueeze(1))
-        if law != "iid" and slot + 1 < sampled:
-            left.scatter_(1, token, 0.0)
-    return torch.cat(drawn, 1), torch.cat(created, 1)
+    drawn: list[list[int]] = [[] for _ in decisions]
+    first = [0]
+    for decision in decisions:
+        first.append(first[-1] + decision.sampled)
+    nodes = [node for node, decision in enumerate(decisions) if decision.sampled]
+    most = max((decision.sampled for decision in decisions), default=0)
+    left = rows if len(nodes) == len(decisions) else rows[nodes]
+    taken = [(place, token) for place, node in enumerate(nodes) for token in decisions[node].fixed]
+    if taken or (most > 1 and left is rows):
+        left = left.clone() if left is rows else left
+        places, tokens = torch.tensor(taken, dtype=torch.long, device=rows.device).reshape(-1, 2).unbind(1)
+        left[places, tokens] = 0.0
+    tables = []
+    for slot in range(most):
+        going_on = [place for place, node in enumerate(nodes) if decisions[node].sampled > slot]
+        if len(going_on) < len(nodes):
+            nodes, left = [nodes[place] for place in going_on], left[going_on]
+        tokens, created = draw(left, uniforms[[first[node] + slot for node in nodes]])
+        tables.append((nodes, torch.where(created, tokens, -1)))
+        if law != "iid" and slot + 1 < most:
+            left.scatter_(1, tokens.unsqueeze(1), 0.0)
+    # One look at the device for all slots.
+    flat = iter(torch.cat([tokens for _, tokens in tables]).tolist() if tables else [])
+    for nodes, _ in tables:
+        for node in nodes:
+            token = next(flat)
+            if token >= 0:
+                drawn[node].append(token)
+    return drawn

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from univer.drafting.growth.parse import TreeSpec
 from univer.engine.loop import Generation, GenerationResult
-from univer.engine.options import Options, TreeSpec
+from univer.engine.options import Options
 from univer.engine.warpers import Sampling
 from univer.methods import Method
 

@@ -106,7 +106,7 @@ class Generation(Iterator[Step]):
         self.stats = GenerationStats(
             method=method.name if self._draft else "plain",
             draft=self._draft.name if self._draft else "none",
-            tree=self.plan.shape.name if self._draft else "none",
+            tree=self.plan.policy.name if self._draft else "none",
             prompt_tokens=len(self.committed),
         )
         self._clock = PhaseClock(self.stats.seconds, self.target.device)
@@ -170,7 +170,7 @@ class Generation(Iterator[Step]):
             )
             self.session = self._draft.start(request)
             self._clock.charge("draft")
-        root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.plan.shape.law)
+        root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.plan.law)
         verdict = self._decide(root, logits, self._clock, "the target's prefill")
         self._round = Round(
             self.target, self.session, self._decide, self._clock, self.stats.draft, vocabulary=logits.shape[-1]
@@ -182,10 +182,12 @@ class Generation(Iterator[Step]):
     def _next_round(self, parts: Round) -> Step:
         """Play one round with a tree no deeper than the text may still grow."""
         depth = self.stop.max_length - len(self.committed) - 1
-        clipped = depth < self.plan.shape.depth
+        clipped = depth < self.plan.policy.max_depth
+        grower = self.plan.grower
         tree, verdict = parts.play(
-            self.committed, self.plan.at_depth(depth), f"the target's round {len(self.stats.rounds) + 1}"
+            self.committed, grower.begin(depth), f"the target's round {len(self.stats.rounds) + 1}"
         )
+        grower.settle(tree, verdict.path)
         block = [*verdict.tokens, verdict.next_token]
         tokens, reason = self.stop.cut(block, len(self.committed))
         accepted = min(len(verdict.path), len(tokens))

@@ -10,11 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from univer.drafting.shapes import Shape
+from univer.drafting.growth.parse import TreeSpec
 from univer.engine.warpers import Sampling
 from univer.methods import Method
-
-TreeSpec = str | Sequence[int] | Sequence[Sequence[int]] | Shape
 
 
 @dataclass(frozen=True, kw_only=True)

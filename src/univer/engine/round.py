@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from univer.drafting.base import DraftSession
-from univer.drafting.shapes import Shape
+from univer.drafting.growth import Growth
 from univer.engine.decision import Decision
 from univer.engine.runner import TreeRunner
 from univer.engine.stats import PhaseClock
@@ -34,12 +34,12 @@ class Round:
     draft_name: str
     vocabulary: int
 
-    def play(self, committed: Sequence[int], shape: Shape, step: str) -> tuple[DraftTree, Verdict]:
+    def play(self, committed: Sequence[int], growth: Growth, step: str) -> tuple[DraftTree, Verdict]:
         """Play one round.
 
         Args:
             committed: all committed tokens; the target's cache holds all but the last, which is the root of the tree.
-            shape: slots to draft; a shape without children is a plain step, for which the draft is not asked.
+            growth: how to draft; one without levels is a plain step, for which the draft is not asked.
             step: name of the round for error messages.
 
         Returns:
@@ -48,13 +48,13 @@ class Round:
         Raises:
             ValueError: the draft proposed something else than a tree below the text.
         """
-        drafting = self.draft is not None and len(shape.parents) > 1
+        drafting = self.draft is not None and growth.depth > 0
         if self.draft is not None and drafting:
-            tree = self.draft.propose(committed, shape)
+            tree = self.draft.propose(committed, growth)
             tokens = self._checked_tokens(tree, committed[-1])
         else:
             tokens = [committed[-1]]
-            tree = DraftTree(tokens, [-1], ["root"], None, shape.law)
+            tree = DraftTree(tokens, [-1], ["root"], None, growth.law)
         self.clock.charge("draft")
         logits = self.target.read_nodes(tokens, tree.parents)
         self.clock.charge("target")

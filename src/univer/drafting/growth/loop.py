@@ -1,0 +1,64 @@
+"""The one loop in which every draft with rows grows its trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth.base import Growth, Guess
+from univer.tree import DraftTree
+
+ReadLevel = Callable[[TreeBuilder, Sequence[int]], Tensor]
+GuessLevel = Callable[[TreeBuilder, Sequence[int]], Sequence[Sequence[Guess]]]
+
+
+class Drafted(NamedTuple):
+    """A drafted tree and where its nodes come from.
+
+    Attributes:
+        tree: the tree.
+        origins: for every node of the tree its id while it grew, which is what `read_level` was given; other ids were
+            left out of the tree.
+    """
+
+    tree: DraftTree
+    origins: list[int]
+
+
+def draft_tree(
+    root_token: int,
+    growth: Growth,
+    read_level: ReadLevel,
+    generator: torch.Generator,
+    device: torch.device,
+    guesses: GuessLevel | None = None,
+) -> Drafted:
+    """Grow one tree, level by level: read, decide, draw.
+
+    Args:
+        root_token: the last committed token.
+        growth: decides which nodes get which slots.
+        read_level: given the tree so far and `n` of its nodes, returns their draft laws `Q_v` `[n, V]`; asked once per
+            level, first for the root.
+        generator: source of all randomness, on the CPU.
+        device: where the tree's laws are to lie.
+        guesses: proposes fixed tokens at nodes, for instance from an n-gram; none by default.
+
+    Returns:
+        The tree with the origins of its nodes.
+    """
+    tree = TreeBuilder(root_token, growth.law)
+    level = growth.frontier(tree, [0])
+    while level:
+        rows = read_level(tree, level).to(device)
+        proposed = guesses(tree, level) if guesses else [()] * len(level)
+        decisions = growth.slots(tree, level, rows, proposed)
+        count = sum(decision.sampled for decision in decisions)
+        uniforms = torch.rand(count, generator=generator, dtype=torch.float64).to(device)
+        added = tree.expand(level, decisions, rows, uniforms)
+        level = growth.frontier(tree, added)
+    return Drafted(growth.finish(tree), tree.kept)

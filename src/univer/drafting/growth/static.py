@@ -1,0 +1,116 @@
+"""Trees of a shape that is decided before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth.base import Guess, NodeSlots
+from univer.drafting.growth.candidates import candidates
+from univer.drafting.shapes import Shape, parse_shape
+from univer.tree import DraftTree
+
+
+@dataclass(frozen=True)
+class Static:
+    """The policy of a fixed shape.
+
+    Attributes:
+        shape: the tree; its nodes' children are split anew into fixed and sampled ones for another draft law than its
+            own.
+    """
+
+    shape: Shape
+
+    @property
+    def name(self) -> str:
+        """Name of the shape."""
+        return self.shape.name
+
+    @property
+    def max_nodes(self) -> int:
+        """Number of nodes, the root left out."""
+        return len(self.shape.parents) - 1
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the shape."""
+        return self.shape.depth
+
+    def widest(self, law: str) -> Shape:
+        """The shape itself, its children drawn by `law`."""
+        return self.shape if self.shape.law == law else parse_shape(self.shape, law)
+
+    def start(self, law: str, *, greedy: bool = False) -> StaticGrower:
+        """Begin a request."""
+        return StaticGrower(self.widest(law))
+
+
+class StaticGrower:
+    """Nothing to learn; remembers the upper parts of its shape for the end of a text.
+
+    Args:
+        shape: the tree with its draft law.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self._clipped = {shape.depth: shape}
+        self._shape = shape
+
+    def begin(self, depth: int) -> StaticGrowth:
+        """Start a tree of at most `depth` levels."""
+        depth = min(depth, self._shape.depth)
+        if depth not in self._clipped:
+            self._clipped[depth] = self._shape.clipped(depth)
+        return StaticGrowth(self._clipped[depth])
+
+    def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
+        """Nothing to learn."""
+
+
+class StaticGrowth:
+    """One tree of a shape.
+
+    Children take the places of the shape in the order drawn. Where a slot is not created, for want of support, what the
+    shape plans below it is left out.
+
+    Args:
+        shape: the tree with its draft law.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.law = shape.law
+        self.depth = shape.depth
+        self._shape = shape
+        self._children = shape.children
+        self._place = {0: 0}
+
+    def slots(
+        self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
+    ) -> list[NodeSlots]:
+        """The slots that the shape plans; fixed ones go to the best tokens."""
+        places = [self._place[node] for node in nodes]
+        ranked = candidates(rows, max(self._shape.fixed[place] for place in places), guesses)
+        return [
+            NodeSlots(tuple(entry.token for entry in best[: self._shape.fixed[place]]), self._shape.sampled[place])
+            for place, best in zip(places, ranked, strict=True)
+        ]
+
+    def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
+        """All new nodes for which the shape plans children."""
+        seen: dict[tuple[int, str], int] = {}
+        for node in new:
+            parent, slot = tree.parents[node], tree.slots[node]
+            if parent >= 0:
+                place, number = self._place[parent], seen.get((parent, slot), 0)
+                seen[parent, slot] = number + 1
+                rank = number + (self._shape.fixed[place] if slot == "sampled" else 0)
+                self._place[node] = self._children[place][rank]
+        return [node for node in new if self._children[self._place[node]]]
+
+    def finish(self, tree: TreeBuilder) -> DraftTree:
+        """The tree; a shape's slots are planned."""
+        return tree.finish()
