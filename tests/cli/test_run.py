@@ -35,6 +35,7 @@ class _Interrupted:
     name = "interrupted"
     fixed_only = True
     models = ()
+    features = ()
 
     def __init__(self, interrupted_round: int) -> None:
         self.left = interrupted_round

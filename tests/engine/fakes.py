@@ -54,6 +54,7 @@ class ScriptedDraft:
     """
 
     fixed_only = True
+    features: tuple[int, ...] = ()
     models: Sequence[Any] = ()
     name = "scripted"
     passes = 0
@@ -81,7 +82,7 @@ class ScriptedDraft:
             return tree
         return DraftTree([committed[-1]], [-1], ["root"], None, "fixed")
 
-    def settle(self, path: Sequence[int]) -> None:
+    def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
         self.paths.append(list(path))
 
 

@@ -23,10 +23,13 @@ class DraftRequest:
         vocabulary: number of token ids of the target; no larger id may be proposed.
         device: where the target's laws lie; the draft laws of a tree are to lie there too.
         laws: turns the draft's logits `[n, V]` and the name of the step into the rows `Q_v`: float32, the very rows
-            that children are drawn from.
+            that children are drawn from. It treats every token alike, whatever its column, so that a draft may call it
+            on the part of the vocabulary that it scores.
         generator: source of all randomness, on the CPU.
         branching: whether trees may have more than one node on a level.
         max_length: largest number of tokens, prompt included, that the text can reach.
+        features: the target's hidden states `[n, k * H]` after each token of the prompt, those of the layers that the
+            draft asked for side by side; None if it asked for none.
     """
 
     vocabulary: int
@@ -35,6 +38,7 @@ class DraftRequest:
     generator: torch.Generator
     branching: bool
     max_length: int
+    features: Tensor | None = None
 
 
 class DraftSession(Protocol):
@@ -60,11 +64,13 @@ class DraftSession(Protocol):
         """
         ...
 
-    def settle(self, path: Sequence[int]) -> None:
-        """Learn which nodes of the last tree were kept.
+    def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
+        """Learn which nodes of the last tree were kept. Called after every round, also one without a proposal.
 
         Args:
             path: node ids from the root's child down, possibly none.
+            features: the target's hidden states `[1 + len(path), k * H]` after the root and after each kept node; None
+                if the draft asked for none.
         """
         ...
 
@@ -77,6 +83,8 @@ class Draft(Protocol):
         name: how the draft is called in reports.
         fixed_only: True if it proposes tokens without randomness, so that its trees have fixed children only.
         models: the language models that it runs, if any.
+        features: which of the target's hidden states it wants to be given, see `univer.engine.features.FeatureTap`;
+            none for most drafts.
     """
 
     @property
@@ -87,6 +95,9 @@ class Draft(Protocol):
 
     @property
     def models(self) -> Sequence[Any]: ...
+
+    @property
+    def features(self) -> tuple[int, ...]: ...
 
     def start(self, request: DraftRequest) -> DraftSession:
         """Begin a request.

@@ -32,6 +32,7 @@ class IndependentDraft:
     """
 
     fixed_only = False
+    features: tuple[int, ...] = ()
 
     def __init__(self, model: Any, name: str | None = None) -> None:
         check_model(model, "draft")
@@ -100,7 +101,7 @@ class IndependentSession:
         self._place = {node: place[origin] for node, origin in enumerate(origins) if origin in place}
         return tree
 
-    def settle(self, path: Sequence[int]) -> None:
+    def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
         """Keep the accepted nodes that were read; a leaf was not, the next round reads it."""
         self.runner.keep([self._place[node] for node in path if node in self._place])
 

@@ -92,7 +92,7 @@ class Generation(Iterator[Step]):
         self.plan = TreePlan(options.tree, self._draft, method, options.order, greedy=sampling.greedy)
         if not sampling.greedy:
             method.check_vocabulary(self.plan.forest, readable_tokens(target))
-        self.target = TreeRunner(target)
+        self.target = TreeRunner(target, self._draft.features if self._draft else ())
         self.plan.check_attention(self.target.pattern)
         models = [target, *(self._draft.models if self._draft else ())]
         self._training = [m for model in models if isinstance(model, nn.Module) for m in model.modules() if m.training]
@@ -167,6 +167,7 @@ class Generation(Iterator[Step]):
                 generator=self._generator,
                 branching=self.plan.branching,
                 max_length=self.stop.max_length,
+                features=self.target.features,
             )
             self.session = self._draft.start(request)
             self._clock.charge("draft")

@@ -59,9 +59,11 @@ class Round:
         logits = self.target.read_nodes(tokens, tree.parents)
         self.clock.charge("target")
         verdict = self.decide(tree, logits, self.clock, step)
-        self.target.keep([0, *verdict.path])
-        if self.draft is not None and drafting:
-            self.draft.settle(verdict.path)
+        kept = [0, *verdict.path]
+        self.target.keep(kept)
+        if self.draft is not None:
+            features = self.target.features
+            self.draft.settle(verdict.path, None if features is None else features[kept])
         self.clock.charge("cache")
         return tree, verdict
 

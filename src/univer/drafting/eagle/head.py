@@ -62,8 +62,8 @@ class EagleHead(nn.Module):
         self.register_buffer("t2d", torch.zeros(config.vocab_size, dtype=torch.bool) if reduced else None)
         if reduced:
             self.set_vocabulary(range(config.draft_vocab_size))
-        speeds = frequencies(config.head_dim, config.rope_theta, config.rope_scaling)
-        self.register_buffer("speeds", speeds, persistent=False)
+        self.register_buffer("speeds", torch.empty(config.head_dim // 2), persistent=False)
+        self.reset_frequencies()
 
     def _norm(self, width: int) -> nn.RMSNorm:
         return nn.RMSNorm(width, eps=self.config.rms_norm_eps)
@@ -74,6 +74,11 @@ class EagleHead(nn.Module):
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self.speeds = speeds.to(self.speeds.device)
         return self
+
+    def reset_frequencies(self) -> None:
+        """Compute the rotary frequencies, for instance after the head was made without memory (on `meta`)."""
+        config = self.config
+        self.speeds = frequencies(config.head_dim, config.rope_theta, config.rope_scaling)
 
     def set_vocabulary(self, tokens: Sequence[int]) -> None:
         """Say which target tokens the rows of the output layer stand for.

@@ -1,0 +1,117 @@
+"""Keys and values of a head: those of the committed text, then those of the nodes of the present round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from univer.drafting.eagle.config import EagleConfig
+
+# Entries that there is room for at first; it doubles when they are used up.
+FIRST_ROOM = 256
+
+
+class HeadCache:
+    """What one request's head has read, in two buffers that are written in place.
+
+    The `length` entries of the committed text come first. Behind them stand the nodes of the tree, which see the
+    committed entries, their ancestors and themselves.
+
+    Args:
+        config: the head's sizes.
+        dtype: dtype of its keys and values.
+        device: where they lie.
+
+    Attributes:
+        length: number of committed entries.
+    """
+
+    def __init__(self, config: EagleConfig, dtype: torch.dtype, device: torch.device) -> None:
+        shape = (1, config.kv_heads, FIRST_ROOM, config.head_dim)
+        self._keys = torch.empty(shape, dtype=dtype, device=device)
+        self._values = torch.empty(shape, dtype=dtype, device=device)
+        self.length = 0
+        self._ancestors = np.zeros((0, 0), dtype=bool)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes behind the committed entries."""
+        return len(self._ancestors)
+
+    def forget_nodes(self) -> None:
+        """Drop the nodes; the committed entries stay."""
+        self._ancestors = np.zeros((0, 0), dtype=bool)
+
+    def attend_text(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Causal attention of further committed rows, which are kept.
+
+        Args:
+            queries: `[1, heads, n, d]`.
+            keys: `[1, kv_heads, n, d]`.
+            values: likewise.
+
+        Returns:
+            `[1, heads, n, d]`.
+        """
+        if self.nodes:
+            raise RuntimeError("committed rows cannot be read behind nodes: call forget_nodes first")
+        past, count = self.length, keys.shape[-2]
+        self.length += count
+        visible = None
+        if past and count > 1:
+            visible = torch.ones(count, self.length, dtype=torch.bool, device=keys.device).tril_(past)
+        return self._attend(queries, keys, values, past, visible, causal=past == 0)
+
+    def attend_nodes(self, parents: Sequence[int], queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Attention of further nodes, over the committed text, their ancestors and themselves.
+
+        Args:
+            parents: for each of the `n` nodes the number of its parent among the nodes read before, -1 if it hangs
+                below the committed text.
+            queries: `[1, heads, n, d]`.
+            keys: `[1, kv_heads, n, d]`.
+            values: likewise.
+
+        Returns:
+            `[1, heads, n, d]`.
+        """
+        first, total = self.nodes, self.nodes + len(parents)
+        ancestors = np.zeros((total, total), dtype=bool)
+        ancestors[:first, :first] = self._ancestors
+        for node, parent in enumerate(parents, start=first):
+            if parent >= 0:
+                ancestors[node] = ancestors[parent]
+            ancestors[node, node] = True
+        self._ancestors = ancestors
+        visible = None
+        if total > 1:
+            visible = torch.ones(len(parents), self.length + total, dtype=torch.bool, device=keys.device)
+            visible[:, self.length :] = torch.from_numpy(ancestors[first:]).to(keys.device)
+        return self._attend(queries, keys, values, self.length + first, visible, causal=False)
+
+    def _attend(
+        self, queries: Tensor, keys: Tensor, values: Tensor, start: int, visible: Tensor | None, *, causal: bool
+    ) -> Tensor:
+        end = start + keys.shape[-2]
+        if end > self._keys.shape[-2]:
+            self._keys, self._values = (_enlarged(old, start, 2 * end) for old in (self._keys, self._values))
+        self._keys[:, :, start:end] = keys
+        self._values[:, :, start:end] = values
+        return functional.scaled_dot_product_attention(
+            queries,
+            self._keys[:, :, :end],
+            self._values[:, :, :end],
+            attn_mask=visible,
+            is_causal=causal,
+            enable_gqa=True,
+        )
+
+
+def _enlarged(entries: Tensor, used: int, room: int) -> Tensor:
+    larger = entries.new_empty(*entries.shape[:2], room, entries.shape[-1])
+    larger[:, :, :used] = entries[:, :, :used]
+    return larger

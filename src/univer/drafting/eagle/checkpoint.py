@@ -1,0 +1,115 @@
+"""EAGLE heads on disk: the public checkpoint formats, and our own, which is the public one in safetensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from univer.drafting.eagle.formats import canonical_names, from_state, refuse_other_heads, to_state
+from univer.drafting.eagle.head import EagleHead
+from univer.drafting.eagle.settings import read_config, write_config
+from univer.drafting.eagle.weights import read_tensors, tensor_names
+
+
+def load_head(
+    directory: str | Path, layers: int | None = None, embeddings: Tensor | None = None, dtype: torch.dtype | None = None
+) -> EagleHead:
+    """Load an EAGLE head.
+
+    Known are the checkpoints of EAGLE and EAGLE-2 (`fc`, `layers.0.*`), those of EAGLE-3 (`fc`, `midlayer.*`, `norm`,
+    `lm_head`, `d2t`, `t2d`), and the layout of both in the `speculators` library. Pickles are read as plain tensors.
+
+    Args:
+        directory: `config.json` beside `model.safetensors` or `pytorch_model.bin`, or their parts.
+        layers: number of layers of the target, needed where an EAGLE-3 checkpoint does not name those that it reads.
+        embeddings: the target's token embeddings `[V, H]`: a checkpoint's own copy of them is dropped.
+        dtype: dtype of the weights; by default as stored.
+
+    Returns:
+        The head, on the CPU, in evaluation mode.
+
+    Raises:
+        ValueError: the checkpoint is of another kind, damaged, or has settings that are not supported.
+    """
+    path = Path(directory).expanduser()
+    where = f"the head {path.name!r}"
+    settings = read_settings(path)
+    refuse_other_heads(where, settings, [])
+    tensors = read_tensors(path)
+    refuse_other_heads(where, settings, tensors)
+    tensors = canonical_names(tensors)
+    own = tensors.get("embed_tokens.weight")
+    if own is not None and embeddings is not None and own.shape == embeddings.shape:
+        # A copy may have been rounded to another precision than the target was loaded in.
+        own, coarse = own.to(embeddings), torch.finfo(own.dtype).eps
+        if torch.allclose(own, embeddings, rtol=max(coarse, torch.finfo(embeddings.dtype).eps), atol=0):
+            del tensors["embed_tokens.weight"]
+    config = read_config(where, settings, tensors, layers)
+    state = to_state(where, config, tensors)
+    kinds = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
+    with torch.device("meta"):
+        head = EagleHead(config)
+    head.load_state_dict(state, assign=True)
+    head.reset_frequencies()
+    return head.to(dtype or max(kinds, key=lambda kind: torch.finfo(kind).bits)).eval()
+
+
+def save_head(head: EagleHead, directory: str | Path, notes: Mapping[str, Any] | None = None) -> None:
+    """Save a head as `config.json` and `model.safetensors`, with the public names.
+
+    Args:
+        head: the head; its weights are stored in the dtype that they have.
+        directory: made if it does not exist.
+        notes: further entries of `config.json`, such as what the head was trained for.
+    """
+    from safetensors.torch import save_file
+
+    path = Path(directory)
+    path.mkdir(parents=True, exist_ok=True)
+    save_file(from_state(head.config, head.state_dict()), path / "model.safetensors", {"format": "pt"})
+    settings = write_config(head.config) | {"torch_dtype": str(head.fc.weight.dtype).removeprefix("torch.")}
+    (path / "config.json").write_text(json.dumps(settings | dict(notes or {}), indent=2) + "\n", encoding="utf-8")
+
+
+def read_settings(directory: Path) -> dict[str, Any]:
+    """The `config.json` of a directory.
+
+    Raises:
+        ValueError: there is none, or it is no JSON object.
+    """
+    path = directory / "config.json"
+    if not path.is_file():
+        raise ValueError(f"{directory} holds no EAGLE head: it has no config.json")
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    if not isinstance(settings, dict):
+        raise ValueError(f"{path} is not a JSON object")
+    return settings
+
+
+def is_head(directory: str | Path) -> bool:
+    """Whether a directory holds a head on a target's hidden states, EAGLE's or another, rather than a model.
+
+    The settings tell; where they look like those of a one-layer model, as in the checkpoints of EAGLE and EAGLE-2, the
+    names of the tensors do.
+    """
+    path = Path(directory).expanduser()
+    try:
+        settings = read_settings(path)
+        kinds = " ".join(map(str, settings.get("architectures") or [])).lower()
+        if any(name in settings for name in ("speculators_model_type", "draft_vocab_size", "medusa_num_heads")):
+            return True
+        if any(word in kinds for word in ("eagle", "medusa", "mtp", "nextn")):
+            return True
+        if settings.get("num_hidden_layers", 1) != 1:
+            return False
+        return "fc.weight" in {name.removeprefix("model.") for name in tensor_names(path)}
+    except ValueError:
+        return False

@@ -1,0 +1,86 @@
+"""A draft that proposes trees with an EAGLE head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from univer.drafting.base import DraftRequest
+from univer.drafting.eagle.head import EagleHead
+from univer.drafting.eagle.session import EagleSession
+from univer.engine.features import decoder_layers
+
+
+class EagleDraft:
+    """Draws trees from a head that reads the target's hidden states, one pass of one layer per level.
+
+    Args:
+        head: the head; its weights are neither changed nor copied.
+        target: the target model, whose token embeddings (and, for heads of EAGLE and EAGLE-2, output layer) are shared.
+        name: how the draft is called in reports.
+
+    Attributes:
+        features: the target's hidden states that the head reads, see `FeatureTap`.
+        table: token embeddings `[V, H]` of the target.
+        output: for variant 1 the rows `[D, H]` of the target's output layer for the draft vocabulary, else None.
+        token_ids: target token `[D]` of each draft token; None if they are all tokens in order.
+
+    Raises:
+        ValueError: the head was made for a target of another width, depth or vocabulary.
+    """
+
+    fixed_only = False
+    models: Sequence[Any] = ()
+
+    def __init__(self, head: EagleHead, target: Any, name: str = "eagle") -> None:
+        check_target(head, target)
+        self.head = head
+        self.name = name
+        self.features = head.config.features
+        self.table: Tensor = target.get_input_embeddings().weight
+        self.token_ids = head.token_ids
+        self.output: Tensor | None = None
+        if head.config.variant == 1:
+            rows: Tensor = target.get_output_embeddings().weight
+            self.output = (rows if self.token_ids is None else rows[self.token_ids.to(rows.device)]).detach()
+            self.output = self.output.to(head.fc.weight)
+
+    def start(self, request: DraftRequest) -> EagleSession:
+        """Begin a request with an empty cache.
+
+        Raises:
+            ValueError: the target's hidden states or its vocabulary are not those that the head reads.
+        """
+        return EagleSession(self, request)
+
+
+def check_target(head: EagleHead, target: Any) -> None:
+    """Refuse a target that the head was not made for.
+
+    Raises:
+        ValueError: with what the head expects and what the target has.
+    """
+    config = head.config
+    name = type(target).__name__
+    _, _, layers = decoder_layers(target)
+    table = target.get_input_embeddings().weight
+    made_for = f"the EAGLE head was made for a target with {{}}, the {name} has {{}}: use a head of this target"
+    width = int(target.config.hidden_size)
+    if width != config.target_hidden_size:
+        raise ValueError(
+            made_for.format(f"hidden states of width {config.target_hidden_size}", f"hidden states of width {width}")
+        )
+    if not config.own_embeddings and table.shape[1] != config.hidden_size:
+        raise ValueError(
+            made_for.format(
+                f"token embeddings of width {config.hidden_size}", f"token embeddings of width {table.shape[1]}"
+            )
+        )
+    if table.shape[0] != config.vocab_size:
+        raise ValueError(made_for.format(f"a vocabulary of {config.vocab_size}", f"one of {table.shape[0]}"))
+    if max(config.features) > len(layers):
+        raise ValueError(made_for.format(f"at least {max(config.features)} layers", f"{len(layers)} layers"))
+    if config.variant == 1 and getattr(target.get_output_embeddings(), "bias", None) is not None:
+        raise ValueError(f"the output layer of the {name} has a bias, which heads of EAGLE and EAGLE-2 do not read")

@@ -1,0 +1,177 @@
+"""Names of the tensors in public EAGLE checkpoints, and which other kinds of heads are refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from univer.drafting.eagle.config import EagleConfig
+
+# Parts of a head in the public names. The decoder layer is `layers.0` in EAGLE checkpoints and in the `speculators`
+# layout of EAGLE-3, `midlayer` in those of EAGLE-3 itself and `transformer` in the `speculators` layout of EAGLE.
+LAYER = "layers.0."
+LAYER_SPELLINGS = ("midlayer.", "transformer.")
+PROJECTIONS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
+GATES = ("mlp.gate_proj", "mlp.up_proj")
+SINGLE = {
+    "fc": "fc",
+    "o_proj": LAYER + "self_attn.o_proj",
+    "down_proj": LAYER + "mlp.down_proj",
+    "post_attention_norm": LAYER + "post_attention_layernorm",
+    "input_norm": LAYER + "input_layernorm",
+    "hidden_norm": LAYER + "hidden_norm",
+    "norm": "norm",
+    "lm_head": "lm_head",
+    "feature_norm": "input_norm",
+    "embed_tokens": "embed_tokens",
+}
+# Buffers that older versions saved, and copies of the target's own layers that nothing is read from.
+IGNORED = re.compile(r".*rotary_emb\.inv_freq|verifier_norm\..*|verifier_lm_head\..*")
+MULTI_TOKEN = re.compile(r"(.*\.)?(mtp|nextn|mtp_layers|mtp_block)\..*|.*\.(eh_proj|enorm|hnorm)\.weight")
+MEDUSA = re.compile(r"(.*\.)?medusa_heads?\..*")
+
+
+def refuse_other_heads(where: str, settings: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse checkpoints of other kinds of heads, by the name of the kind.
+
+    Args:
+        where: the checkpoint, for the message.
+        settings: its `config.json`.
+        names: names of its tensors.
+
+    Raises:
+        ValueError: it is a Medusa or multi-token-prediction head, or another kind of the `speculators` layout.
+    """
+    kinds = " ".join(map(str, [settings.get("model_type", ""), *(settings.get("architectures") or [])])).lower()
+    names = list(names)
+    layout = settings.get("speculators_model_type")
+    if "medusa" in kinds or "medusa_num_heads" in settings or any(MEDUSA.fullmatch(name) for name in names):
+        raise ValueError(f"{where} is a Medusa checkpoint; Medusa heads are not supported, use an EAGLE head")
+    if "mtp" in kinds or "nextn" in kinds or any(MULTI_TOKEN.fullmatch(name) for name in names):
+        raise ValueError(
+            f"{where} is a multi-token-prediction checkpoint; such heads are not supported, use an EAGLE head"
+        )
+    if layout is not None and layout not in ("eagle", "eagle3"):
+        raise ValueError(f"{where} is a speculators checkpoint of type {layout!r}; known are 'eagle' and 'eagle3'")
+
+
+def canonical_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors under one spelling: that of EAGLE-1, with `layers.0` for the decoder layer."""
+    renamed = {}
+    for name, tensor in tensors.items():
+        short = name.removeprefix("model.")
+        for spelling in LAYER_SPELLINGS:
+            if short.startswith(spelling):
+                short = LAYER + short.removeprefix(spelling)
+        if short.startswith("fusion_fc."):
+            short = short.removeprefix("fusion_")
+        if not IGNORED.fullmatch(short):
+            renamed[short] = tensor
+    return renamed
+
+
+def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The state of an `EagleHead` from tensors under canonical names.
+
+    Raises:
+        ValueError: a tensor is missing, not known, or of another shape than the settings say.
+    """
+    shapes = canonical_shapes(config)
+    unknown = sorted(tensors.keys() - shapes.keys() - {"d2t", "t2d"})
+    missing = sorted(shapes.keys() - tensors.keys())
+    if unknown:
+        raise ValueError(
+            f"{where} holds the tensor {unknown[0]!r}, which is no part of an EAGLE head that is supported here"
+        )
+    if missing:
+        raise ValueError(f"{where} lacks the tensor {missing[0]!r}")
+    for name, shape in shapes.items():
+        if tuple(tensors[name].shape) != shape:
+            raise ValueError(
+                f"{where}: the tensor {name!r} is {list(tensors[name].shape)}, its settings say {list(shape)}"
+            )
+    state = {}
+    for own, public in SINGLE.items():
+        for kind in ("weight", "bias"):
+            if f"{public}.{kind}" in shapes:
+                state[f"{own}.{kind}"] = tensors[f"{public}.{kind}"]
+    for own, parts in (("qkv", PROJECTIONS), ("gate_up", GATES)):
+        for kind in ("weight", "bias"):
+            if f"{LAYER}{parts[0]}.{kind}" in shapes:
+                state[f"{own}.{kind}"] = torch.cat([tensors[f"{LAYER}{part}.{kind}"] for part in parts])
+    return state | _vocabulary(where, config, tensors.get("d2t"))
+
+
+def from_state(config: EagleConfig, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors in the public naming, `midlayer` for EAGLE-3, from the state of an `EagleHead`."""
+    shapes = canonical_shapes(config)
+    tensors = {name: state[name] for name in ("d2t", "t2d") if name in state}
+    for own, public in SINGLE.items():
+        for kind in ("weight", "bias"):
+            if f"{own}.{kind}" in state:
+                tensors[f"{public}.{kind}"] = state[f"{own}.{kind}"]
+    for own, parts in (("qkv", PROJECTIONS), ("gate_up", GATES)):
+        for kind in ("weight", "bias"):
+            if f"{own}.{kind}" in state:
+                names = [f"{LAYER}{part}.{kind}" for part in parts]
+                tensors |= zip(
+                    names, torch.split(state[f"{own}.{kind}"], [shapes[name][0] for name in names]), strict=True
+                )
+    if config.variant == 3:
+        tensors = {name.replace(LAYER, "midlayer."): tensor for name, tensor in tensors.items()}
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+
+
+def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
+    """Shape of every tensor that a head of these settings has, vocabulary tables aside, under canonical names."""
+    width, inner, inter = config.hidden_size, config.heads * config.head_dim, config.intermediate_size
+    keys = config.kv_heads * config.head_dim
+    entering = width if config.variant == 1 else 2 * width
+    joined = 2 * width if config.variant == 1 else len(config.features) * config.target_hidden_size
+    shapes: dict[str, tuple[int, ...]] = {"fc.weight": (width, joined)}
+    if config.fc_bias:
+        shapes["fc.bias"] = (width,)
+    for projection, size in zip(PROJECTIONS, (inner, keys, keys), strict=True):
+        shapes[f"{LAYER}{projection}.weight"] = (size, entering)
+        if config.attention_bias:
+            shapes[f"{LAYER}{projection}.bias"] = (size,)
+    shapes[LAYER + "self_attn.o_proj.weight"] = (width, inner)
+    if config.output_bias:
+        shapes[LAYER + "self_attn.o_proj.bias"] = (width,)
+    for gate in GATES:
+        shapes[f"{LAYER}{gate}.weight"] = (inter, width)
+    shapes[LAYER + "mlp.down_proj.weight"] = (width, inter)
+    shapes[LAYER + "post_attention_layernorm.weight"] = (width,)
+    if config.variant == 3:
+        shapes[LAYER + "input_layernorm.weight"] = shapes[LAYER + "hidden_norm.weight"] = (width,)
+        shapes["norm.weight"] = (width,)
+        shapes["lm_head.weight"] = (config.draft_vocab_size, width)
+    if config.norm_before_fc:
+        shapes["input_norm.weight"] = (joined,)
+    if config.own_embeddings:
+        shapes["embed_tokens.weight"] = (config.vocab_size, width)
+    return shapes
+
+
+def _vocabulary(where: str, config: EagleConfig, offsets: Tensor | None) -> dict[str, Tensor]:
+    """The tables of a reduced draft vocabulary; none if it is the whole one."""
+    if offsets is None:
+        if config.reduced:
+            raise ValueError(f"{where} has a reduced draft vocabulary, but no d2t that says which tokens it holds")
+        return {}
+    ids = offsets.long() + torch.arange(len(offsets))
+    if len(ids) != config.draft_vocab_size or len(set(ids.tolist())) != len(ids):
+        raise ValueError(f"{where}: d2t does not name {config.draft_vocab_size} different tokens")
+    if int(ids.min()) < 0 or int(ids.max()) >= config.vocab_size:
+        raise ValueError(f"{where}: d2t names tokens outside the vocabulary of {config.vocab_size}")
+    if not config.reduced:
+        if bool(offsets.any()):
+            raise ValueError(f"{where}: d2t of a full vocabulary is not all zero")
+        return {}
+    in_draft = torch.zeros(config.vocab_size, dtype=torch.bool)
+    in_draft[ids] = True
+    return {"d2t": offsets.long(), "t2d": in_draft}

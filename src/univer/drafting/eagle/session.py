@@ -1,0 +1,128 @@
+"""One request of an EAGLE head: its cache, and the trees it grows below the committed text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from univer.drafting.base import DraftRequest
+from univer.drafting.builder import TreeBuilder
+from univer.drafting.eagle.cache import HeadCache
+from univer.drafting.eagle.head import Attend
+from univer.drafting.growth import Growth, draft_tree
+from univer.tree import DraftTree
+
+if TYPE_CHECKING:
+    from univer.drafting.eagle.draft import EagleDraft
+
+
+class EagleSession:
+    """A head at work on one text.
+
+    Row `t` of the head joins the embedding of committed token `t + 1` with the target's hidden state of token `t`. The
+    rows of the text are always made of the target's own hidden states: what the head read as nodes of a tree, where its
+    own outputs stood in for them, is dropped after the round and read again for the tokens that were kept. So the
+    proposals are those of a head that reads the committed text for the first time.
+
+    Args:
+        draft: the head and what it shares with the target.
+        request: what is known of the request; its `features` are the prompt's.
+
+    Raises:
+        ValueError: the target's hidden states or its vocabulary are not those that the head reads.
+    """
+
+    def __init__(self, draft: EagleDraft, request: DraftRequest) -> None:
+        config = draft.head.config
+        if request.features is None:
+            raise ValueError(
+                f"the draft {draft.name} reads the target's hidden states, which the request does not hold"
+            )
+        if request.vocabulary != config.vocab_size:
+            raise ValueError(
+                f"the draft {draft.name} was made for a vocabulary of {config.vocab_size}, the target scores "
+                f"{request.vocabulary} tokens"
+            )
+        self.request = request
+        self.passes = 0
+        self._draft = draft
+        self._head = draft.head
+        weight = draft.head.fc.weight
+        self._dtype, self._device = weight.dtype, weight.device
+        self._cache = HeadCache(config, self._dtype, self._device)
+        self._unread = [request.features]
+        # Output of the last committed row, and below it those of the nodes read in this round.
+        self._outputs = torch.empty(0, config.hidden_size, dtype=self._dtype, device=self._device)
+        self._place: dict[int, int] = {}
+        self._step = f"draft {draft.name}"
+
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
+        """Draft a tree; see `DraftSession.propose`."""
+        self._cache.forget_nodes()
+        self._read_text(committed)
+        self._outputs = self._outputs[:1]
+        self._place = {0: 0}
+        return draft_tree(committed[-1], growth, self._read_level, self.request.generator, self.request.device).tree
+
+    def settle(self, path: Sequence[int], features: Tensor | None) -> None:
+        """Take the target's hidden states of the kept nodes; the next round reads them."""
+        if features is None or len(features) != len(path) + 1:
+            raise ValueError(f"{self._step}: hidden states of the root and of {len(path)} kept nodes are needed")
+        self._unread.append(features)
+
+    def _read_text(self, committed: Sequence[int]) -> None:
+        """Read the committed rows that are new."""
+        if not self._unread:
+            return
+        features = torch.cat([rows.to(self._device, self._dtype) for rows in self._unread])
+        start = self._cache.length
+        end = start + len(features)
+        if end + 1 != len(committed):
+            raise ValueError(
+                f"{self._step}: there are hidden states of {end} tokens below a text of {len(committed)}; all but the "
+                "last committed token have one"
+            )
+        self._cache.forget_nodes()
+        positions = torch.arange(start, end, device=self._device)
+        self._outputs = self._pass(
+            committed[start + 1 :], self._head.fuse(features), positions, self._cache.attend_text
+        )[-1:]
+        self._unread = []
+
+    def _read_level(self, tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
+        """Draft laws `Q_v` `[n, V]` of the nodes of a level, which are read if they are not the root."""
+        if nodes[0] == 0:
+            return self._laws(self._outputs)
+        parents = [self._place[tree.parents[node]] for node in nodes]
+        depths = torch.tensor([tree.depths[node] for node in nodes], device=self._device)
+        outputs = self._pass(
+            [tree.tokens[node] for node in nodes],
+            self._outputs[parents],
+            self._cache.length - 1 + depths,
+            partial(self._cache.attend_nodes, [parent - 1 for parent in parents]),
+        )
+        self._place |= {node: place for place, node in enumerate(nodes, start=len(self._outputs))}
+        self._outputs = torch.cat((self._outputs, outputs))
+        return self._laws(outputs)
+
+    def _pass(self, tokens: Sequence[int], hidden: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+        """Outputs `[n, H]` of one pass of the head over `n` rows."""
+        ids = torch.tensor(tokens, device=self._draft.table.device)
+        embeddings = self._head.embed(ids, self._draft.table).to(self._device, self._dtype)
+        self.passes += 1
+        return self._head.block(embeddings[None], hidden[None], attend, positions[None])[0]
+
+    def _laws(self, outputs: Tensor) -> Tensor:
+        """Draft laws `[n, V]` after rows with these outputs.
+
+        The settings of the request act on the draft vocabulary alone; tokens outside have probability 0. The row that
+        results is the one that children are drawn from and that verification uses.
+        """
+        laws = self.request.laws(self._head.logits(outputs, self._draft.output), self._step)
+        if self._draft.token_ids is None:
+            return laws
+        return laws.new_zeros(len(laws), self.request.vocabulary).index_copy_(1, self._draft.token_ids, laws)
