@@ -10,7 +10,8 @@ import univer
 from tiny_models import byte_tokenizer, tiny_llama
 from univer.cli.run import run
 from univer.drafting.base import DraftRequest
-from univer.drafting.lookup import LookupDraft, LookupSession
+from univer.drafting.guess_draft import GuessDraft, GuessDraftSession
+from univer.drafting.lookup import LookupSource
 
 OPTIONS: dict[str, Any] = {
     "method": "univer",
@@ -40,8 +41,8 @@ class _Interrupted:
     def __init__(self, interrupted_round: int) -> None:
         self.left = interrupted_round
 
-    def start(self, request: DraftRequest) -> LookupSession:
-        session = LookupSession(LookupDraft(), request)
+    def start(self, request: DraftRequest) -> GuessDraftSession:
+        session = GuessDraft([LookupSource()]).start(request)
         propose = session.propose
 
         def counted(*arguments: Any) -> Any:

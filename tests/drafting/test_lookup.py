@@ -5,7 +5,9 @@ import torch
 
 from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.growth.static import StaticGrowth
-from univer.drafting.lookup import LookupDraft
+from univer.drafting.guess_draft import GuessDraft
+from univer.drafting.guesses import Guess, confidence
+from univer.drafting.lookup import LookupSource
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling
 
@@ -15,7 +17,7 @@ def propose(text, tree="chain-4", vocabulary=100, **lengths):
 
 
 def session(vocabulary=100, **lengths):
-    draft = LookupDraft(**lengths)
+    draft = GuessDraft([LookupSource(**lengths)])
     assert isinstance(draft, Draft)
     return draft.start(DraftRequest(vocabulary, torch.device("cpu"), Sampling().laws, torch.Generator(), True, 1000))
 
@@ -73,4 +75,23 @@ def test_the_index_grows_with_the_text():
 @pytest.mark.parametrize("lengths", [{"longest": 0}, {"shortest": 0}, {"longest": 2, "shortest": 3}])
 def test_lengths_out_of_order_are_refused(lengths):
     with pytest.raises(ValueError, match="1 <= shortest <= longest"):
-        LookupDraft(**lengths)
+        LookupSource(**lengths)
+
+
+def test_below_a_token_that_no_occurrence_agrees_with_the_end_of_the_path_is_looked_up():
+    found = LookupSource().start(DraftRequest(100, None, Sampling().laws, torch.Generator(), True, 1000))
+    text = [1, 2, 3, 4, 9, 7, 8, 1, 2]
+    assert [guess.token for guess in found.guesses(text, [3])] == [4]
+    assert [guess.token for guess in found.guesses(text, [7])] == [8]
+    assert found.guesses(text, [66]) == []
+    assert [guess.token for guess in found.guesses(text, [66, 8])] == [1]
+
+
+def test_confidence_is_the_share_of_the_occurrences_shrunk_by_what_matched():
+    found = LookupSource(longest=2).start(DraftRequest(100, None, Sampling().laws, torch.Generator(), True, 1000))
+    text = [1, 2, 5, 1, 2, 6, 1, 2, 5, 1, 2]
+    assert [(guess.token, guess.confidence) for guess in found.guesses(text, [])] == [
+        (5, confidence(2, 3, 2)),
+        (6, confidence(1, 3, 2)),
+    ]
+    assert found.guesses(text, [6]) == [Guess(1, confidence(1, 1, 3))]

@@ -8,7 +8,7 @@ from univer.models import DEFAULT_MODEL, ModelNotFoundError, load
 __all__ = ["default_draft", "make_draft"]
 
 # Drafts that the engine knows by name; everything else is a model.
-_ENGINE_NAMES = ("lookup", "first=", "skip=")
+_ENGINE_NAMES = ("first=", "skip=")
 
 
 def default_draft(target_name: str) -> str:
@@ -24,7 +24,8 @@ def make_draft(name: str, tokenizer: Any, dtype: str | None, device: str | None,
     """Make what `univer.generate` takes as its draft.
 
     Args:
-        name: `lookup`, `first=8`, `skip=16-18`, or a model as `univer.models.load` takes it.
+        name: `first=8`, `skip=16-18`, or a model as `univer.models.load` takes it; alone or with guess sources joined
+            to it by `+`, as in `skip=16-18+lookup`; or guess sources alone: `lookup`, `automaton`.
         tokenizer: The target's tokenizer, which a draft model has to share.
         dtype: For a model, see `univer.models.load`.
         device: Likewise.
@@ -37,14 +38,16 @@ def make_draft(name: str, tokenizer: Any, dtype: str | None, device: str | None,
         ModelError: The model cannot be loaded.
         ValueError: It has another tokenizer, or cannot draft.
     """
-    if name.startswith(_ENGINE_NAMES):
-        return name
     from univer.drafting.independent import IndependentDraft
     from univer.engine.checks import check_tokenizers
+    from univer.engine.drafts import split_sources, with_sources
 
+    own, sources = split_sources(name)
+    if not own or own.startswith(_ENGINE_NAMES):
+        return name
     try:
-        model, own_tokenizer = load(name, dtype, device, trust_remote_code)
+        model, own_tokenizer = load(own, dtype, device, trust_remote_code)
     except ModelNotFoundError as error:
-        raise ModelNotFoundError(f"{error}; other drafts are lookup, first=8, skip=16-18") from error
+        raise ModelNotFoundError(f"{error}; other drafts are lookup, automaton, first=8, skip=16-18") from error
     check_tokenizers(tokenizer, own_tokenizer)
-    return IndependentDraft(model, name=Path(name).name)
+    return with_sources(IndependentDraft(model, name=Path(own).name), sources)

@@ -61,6 +61,30 @@ class GuessSource(Protocol):
         ...
 
 
+@runtime_checkable
+class Finishing(Protocol):
+    """A session, of a draft or of a guess source, that wants to know the whole text once it is finished."""
+
+    def finish(self, committed: Sequence[int]) -> None:
+        """Learn the finished text; called once, not for a text that was given up.
+
+        Args:
+            committed: all token ids, prompt included.
+        """
+        ...
+
+
+def tell_finished(session: object, committed: Sequence[int]) -> None:
+    """Tell a session that its text is finished, if it wants to know.
+
+    Args:
+        session: a session of a draft or of a guess source, or None.
+        committed: all token ids, prompt included.
+    """
+    if isinstance(session, Finishing):
+        session.finish(committed)
+
+
 def merge_guesses(lists: Iterable[Sequence[Guess]]) -> list[Guess]:
     """Guesses of several sources without duplicates: the larger confidence of a token counts.
 

@@ -1,29 +1,23 @@
-"""Prompt look-up: what followed the last words when they occurred before is proposed again; no model is needed."""
+"""Prompt look-up: what followed the last words when they occurred before is guessed again; no model is needed."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import Any
-
-import torch
-from torch import Tensor
 
 from univer.drafting.base import DraftRequest
-from univer.drafting.builder import TreeBuilder
-from univer.drafting.growth import Growth, Guess, draft_tree
-from univer.tree import DraftTree
+from univer.drafting.guesses import Guess, confidence
 
 # Earlier occurrences considered per n-gram, the latest ones.
 OCCURRENCES = 32
 
 
-class LookupDraft:
-    """Proposes the continuations of earlier occurrences of the last tokens (Saxena, "Prompt Lookup Decoding", 2023).
+class LookupSource:
+    """Guesses the continuations of earlier occurrences of the last tokens (Saxena, "Prompt Lookup Decoding", 2023).
 
     The longest n-gram at the end of the text that occurred before is looked up. The tokens that followed it are the
-    children of the root, the more frequent and then the more recent first, and each is followed in the same way.
-    Nothing is random, so all children are `fixed`. Without a match the tree is empty and the round a plain step.
+    guesses at the root, the more frequent and then the more recent first. Below, each occurrence is followed as long as
+    it agrees with the path; where none does, the n-gram at the path's own end is looked up.
 
     Args:
         longest: length of the longest n-gram that is looked up.
@@ -33,8 +27,6 @@ class LookupDraft:
         ValueError: the lengths are not in order.
     """
 
-    fixed_only = True
-    models: Sequence[Any] = ()
     name = "lookup"
 
     def __init__(self, longest: int = 3, shortest: int = 1) -> None:
@@ -49,66 +41,60 @@ class LookupDraft:
 
 
 class LookupSession:
-    """One request of a `LookupDraft`: an index from n-grams to the positions that followed them."""
+    """One request of a `LookupSource`: an index from n-grams to the positions that followed them."""
 
-    passes = 0
-
-    def __init__(self, draft: LookupDraft, request: DraftRequest) -> None:
-        self.lengths = range(draft.longest, draft.shortest - 1, -1)
+    def __init__(self, source: LookupSource, request: DraftRequest) -> None:
+        self.source = source
         self.vocabulary = request.vocabulary
-        self.generator = request.generator
         self._followers: defaultdict[tuple[int, ...], deque[int]] = defaultdict(lambda: deque(maxlen=OCCURRENCES))
         self._indexed = 0
+        # Of every node of the round: how many tokens matched, and the positions that followed them.
+        self._places: dict[tuple[int, ...], tuple[int, list[int]]] = {}
 
-    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
-        """Draft a tree; see `DraftSession.propose`."""
-        self._index(committed)
-        # For every node the tokens down to it, and where those were found before.
-        places: dict[int, tuple[list[int], list[int]]] = {0: (list(committed), self._matches(committed))}
+    def guesses(self, committed: Sequence[int], path: Sequence[int]) -> list[Guess]:
+        """What may follow a node; see `GuessSession.guesses`."""
+        if len(committed) > self._indexed:
+            self._index(committed)
+            self._places = {}
+        text = [*committed, *path]
+        matched, positions = self._place(text, tuple(path))
+        # A position never lies beyond the text: it started inside and moves on by one as the text grows by one, so
+        # that a repetition in progress is continued.
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for position in positions:
+            found[text[position]].append(position)
+        ranked = sorted(found.items(), key=lambda item: (-len(item[1]), -item[1][-1]))
+        return [
+            Guess(token, confidence(len(places), len(positions), matched))
+            for token, places in ranked
+            if token < self.vocabulary
+        ]
 
-        def guesses(tree: TreeBuilder, nodes: Sequence[int]) -> list[list[Guess]]:
-            return [self._guesses(tree, node, places) for node in nodes]
+    def _place(self, text: Sequence[int], path: tuple[int, ...]) -> tuple[int, list[int]]:
+        """Where the end of a text, whose last tokens are the path, is found again.
 
-        def no_rows(tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
-            return torch.zeros(len(nodes), 0)
+        Args:
+            text: committed tokens and the path.
+            path: tokens from the root's child down.
 
-        return draft_tree(committed[-1], growth, no_rows, self.generator, torch.device("cpu"), guesses).tree
+        Returns:
+            Number of tokens that matched, and the positions in the text that followed them.
+        """
+        if path not in self._places:
+            matched, positions = self._place(text[:-1], path[:-1]) if path else (0, [])
+            going_on = [position + 1 for position in positions if text[position] == path[-1]]
+            self._places[path] = (matched + 1, going_on) if going_on else self._look_up(text)
+        return self._places[path]
 
-    def _guesses(self, tree: TreeBuilder, node: int, places: dict[int, tuple[list[int], list[int]]]) -> list[Guess]:
-        """What followed at a node's earlier places; looks its children's places up when they are asked for."""
-        if node not in places:
-            text, positions = places[tree.parents[node]]
-            token = tree.tokens[node]
-            places[node] = [*text, token], [position + 1 for position in positions if text[position] == token]
-        text, positions = places[node]
-        ranked = _ranked_continuations(text, positions)
-        return [Guess(token, len(found) / (len(positions) + 1)) for token, found in ranked if token < self.vocabulary]
-
-    def settle(self, path: Sequence[int]) -> None:
-        """Nothing to keep: the index is brought up to date from the committed tokens."""
+    def _look_up(self, text: Sequence[int]) -> tuple[int, list[int]]:
+        for length in range(self.source.longest, self.source.shortest - 1, -1):
+            positions = self._followers.get(tuple(text[-length:])) if length < len(text) else None
+            if positions:
+                return length, list(positions)
+        return 0, []
 
     def _index(self, committed: Sequence[int]) -> None:
         for end in range(self._indexed, len(committed)):
-            for length in self.lengths:
-                if length <= end:
-                    self._followers[tuple(committed[end - length : end])].append(end)
+            for length in range(self.source.shortest, min(self.source.longest, end) + 1):
+                self._followers[tuple(committed[end - length : end])].append(end)
         self._indexed = len(committed)
-
-    def _matches(self, committed: Sequence[int]) -> list[int]:
-        for length in self.lengths:
-            positions = self._followers.get(tuple(committed[-length:])) if length < len(committed) else None
-            if positions:
-                return list(positions)
-        return []
-
-
-def _ranked_continuations(text: Sequence[int], positions: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """Tokens at the given positions with where they stand, by falling frequency, then by recency.
-
-    A position never lies beyond the text: it started inside and moves on by one as the text grows by one, so that a
-    repetition in progress is continued.
-    """
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for position in positions:
-        found[text[position]].append(position)
-    return sorted(found.items(), key=lambda item: (-len(item[1]), -item[1][-1]))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from univer.drafting.base import DraftRequest, DraftSession
+from univer.drafting.guesses import tell_finished
 from univer.engine.checks import check_model, check_tokenizers, context_limit, readable_tokens
 from univer.engine.decision import Decision, GreedyDecision, SampledDecision
 from univer.engine.drafts import as_draft
@@ -144,6 +145,8 @@ class Generation(Iterator[Step]):
         self.stats.target_passes = self.target.passes
         self.stats.draft_passes = self.session.passes if self.session else 0
         self._stream(step.tokens)
+        if self.stats.stopped_by is not None:
+            tell_finished(self.session, self.committed)
         return step
 
     def _stream(self, tokens: list[int]) -> None:

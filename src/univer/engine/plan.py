@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from univer.drafting.base import Draft
+from univer.drafting.combined import CombinedDraft
 from univer.drafting.growth.parse import TreeSpec, parse_tree
 from univer.drafting.shapes import Shape
 from univer.engine.attention import AttentionPattern
@@ -43,6 +44,12 @@ class TreePlan:
         self._widest = self.policy.widest(self.law)
         judged = self._widest.clipped(0) if greedy else self._widest
         method.check(slots_of(judged), method.order if order is None else order)
+        if isinstance(draft, CombinedDraft) and self.drafts and not any(self._widest.fixed):
+            raise ValueError(
+                f"the guesses of the draft {draft.name} are fixed children, and {method.name} with the tree "
+                f"{self.policy.name} draws every child from the draft's law: use a method with fixed children, such as "
+                "univer, and a tree with several children per node, or a draft without guesses"
+            )
         self.grower = self.policy.start(self.law, greedy=greedy)
 
     @property

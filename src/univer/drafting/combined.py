@@ -1,0 +1,114 @@
+"""A model's draft with guesses beside it: fixed children of several sources and sampled ones at one node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from univer.drafting.base import Draft, DraftRequest, DraftSession
+from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth import Growth, Guess, NodeSlots
+from univer.drafting.guesses import GuessSource, merge_guesses, tell_finished
+from univer.drafting.guessing import Guessing
+from univer.tree import DraftTree
+
+
+class CombinedDraft:
+    r"""Draws trees from a model draft whose fixed children may be guesses of other sources as well.
+
+    At every node `v` the model's likeliest tokens and all guesses stand in one list without duplicates, each with the
+    larger of `Q_v` and the guess's confidence, and the growth takes its fixed children `F` from the top of it. Sampled
+    children come from `S_v`, the model's row without all of `F`:
+
+        S_v(x) = Q_v(x) [x not in F] / sum_{y not in F} Q_v(y).
+
+    The row that the rule is given is `Q_v` itself. A guess is chosen before anything is sampled at its node, whatever
+    its `Q_v` (0 included), so every rule that takes fixed children stays exact.
+
+    Args:
+        draft: gives the rows `Q_v`: an independent model, a self-draft or a head.
+        sources: guess sources, at least one.
+
+    Raises:
+        ValueError: the draft gives no rows, or there is no source.
+    """
+
+    fixed_only = False
+
+    def __init__(self, draft: Draft, sources: Sequence[GuessSource]) -> None:
+        if draft.fixed_only:
+            raise ValueError(f"the draft {draft.name} has no laws to sample from: combine guess sources by GuessDraft")
+        if not sources:
+            raise ValueError("a combined draft needs at least one guess source, such as LookupSource()")
+        self.draft = draft
+        self.sources = tuple(sources)
+        self.name = "+".join([draft.name, *(source.name for source in sources)])
+
+    @property
+    def models(self) -> Sequence[Any]:
+        return self.draft.models
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        return self.draft.features
+
+    def start(self, request: DraftRequest) -> CombinedSession:
+        """Begin a request of the draft and of all sources."""
+        return CombinedSession(self.draft.start(request), Guessing(self.sources, request))
+
+
+class CombinedSession:
+    """One request of a `CombinedDraft`: the model's session at work, with guesses at every node."""
+
+    def __init__(self, session: DraftSession, guessing: Guessing) -> None:
+        self.session = session
+        self.guessing = guessing
+
+    @property
+    def passes(self) -> int:
+        return self.session.passes
+
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
+        """Draft a tree; see `DraftSession.propose`."""
+        return self.session.propose(committed, _Guided(growth, self.guessing, committed))
+
+    def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
+        """Tell the model's session; sources are brought up to date from the committed tokens."""
+        self.session.settle(path, features)
+
+    def finish(self, committed: Sequence[int]) -> None:
+        """Hand the finished text on to whoever wants it."""
+        tell_finished(self.session, committed)
+        self.guessing.finish(committed)
+
+
+class _Guided:
+    """A growth that is told the guesses as well; all decisions are those of the growth behind it."""
+
+    def __init__(self, growth: Growth, guessing: Guessing, committed: Sequence[int]) -> None:
+        self._growth = growth
+        self._guessing = guessing
+        self._committed = committed
+
+    @property
+    def law(self) -> str:
+        return self._growth.law
+
+    @property
+    def depth(self) -> int:
+        return self._growth.depth
+
+    def slots(
+        self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
+    ) -> list[NodeSlots]:
+        own = self._guessing.level(self._committed, tree, nodes)
+        merged = [merge_guesses(lists) for lists in zip(guesses, own, strict=True)]
+        return self._growth.slots(tree, nodes, rows, merged)
+
+    def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
+        return self._growth.frontier(tree, new)
+
+    def finish(self, tree: TreeBuilder) -> DraftTree:
+        return self._growth.finish(tree)
