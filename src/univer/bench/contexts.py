@@ -59,6 +59,19 @@ class Context:
     growth: tuple[TreePolicy, str]
 
 
+@dataclass(frozen=True)
+class SampledText:
+    """A text of the target's own and the places in it at which trees are drafted.
+
+    Attributes:
+        tokens: token ids, the prompt first.
+        places: numbers of tokens before which a tree is drafted, rising.
+    """
+
+    tokens: tuple[int, ...]
+    places: tuple[int, ...]
+
+
 def contexts(
     target: Any,
     draft: Draft,
@@ -73,10 +86,7 @@ def contexts(
     seed: int,
     generation_config: Any = None,
 ) -> Iterator[Context]:
-    """Draft trees at some places of one text of the target's.
-
-    The text is generated with UniVer, so it has the target's law. The places are spread evenly over the beginnings of
-    its rounds, which is where trees are drafted in earnest. At every place all policies see the same random numbers.
+    """Draft trees at some places of one text of the target's: `sample_text`, then `drafted_trees`.
 
     Args:
         target: a causal language model.
@@ -93,6 +103,50 @@ def contexts(
 
     Yields:
         One context per place, policy and tree.
+    """
+    text = sample_text(
+        target,
+        draft,
+        input_ids,
+        sampling=sampling,
+        draft_sampling=draft_sampling,
+        places=places,
+        new_tokens=new_tokens,
+        seed=seed,
+        generation_config=generation_config,
+    )
+    yield from drafted_trees(
+        target, draft, text, growths, sampling=sampling, draft_sampling=draft_sampling, trees=trees, seed=seed
+    )
+
+
+def sample_text(
+    target: Any,
+    draft: Draft,
+    input_ids: Tensor,
+    *,
+    sampling: Sampling,
+    draft_sampling: Sampling,
+    places: int,
+    new_tokens: int,
+    seed: int,
+    generation_config: Any = None,
+) -> SampledText:
+    """A text of the target's own.
+
+    It is generated with UniVer, so it has the target's law. The places are spread evenly over the beginnings of its
+    rounds, which is where trees are drafted in earnest.
+
+    Args:
+        target: a causal language model.
+        draft: the draft.
+        input_ids: the prompt `[1, L]`.
+        sampling: settings of the target's laws.
+        draft_sampling: settings of the draft's laws.
+        places: how many places of the text.
+        new_tokens: length of the text; it does not stop at an end-of-text token.
+        seed: of the text.
+        generation_config: in place of the target's.
     """
     committed = input_ids[0].tolist()
     request = {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
@@ -115,10 +169,38 @@ def contexts(
         committed += step.tokens
         starts.append(len(committed))
     starts = starts[:-1] or starts  # the last round ends the text, nothing is drafted after it
-    chosen = sorted({starts[round(step * (len(starts) - 1) / max(1, places - 1))] for step in range(places)})
+    chosen = {starts[round(step * (len(starts) - 1) / max(1, places - 1))] for step in range(places)}
+    return SampledText(tuple(committed), tuple(sorted(chosen)))
 
+
+def drafted_trees(
+    target: Any,
+    draft: Draft,
+    text: SampledText,
+    growths: Sequence[tuple[TreePolicy, str]],
+    *,
+    sampling: Sampling,
+    draft_sampling: Sampling,
+    trees: int,
+    seed: int,
+) -> Iterator[Context]:
+    """Draft trees at the places of a text; at every place all policies see the same random numbers.
+
+    Args:
+        target: a causal language model.
+        draft: the draft.
+        text: the text.
+        growths: how trees grow, each policy with the draft law.
+        sampling: settings of the target's laws.
+        draft_sampling: settings of the draft's laws.
+        trees: how many trees per place and policy.
+        seed: of all draws.
+
+    Yields:
+        One context per place, policy and tree.
+    """
     generator = torch.Generator()
-    growers = [policy.start(law, greedy=False) for policy, law in growths]
+    growers = [policy.start(law, greedy=sampling.greedy) for policy, law in growths]
     with torch.inference_mode():
         runner = TreeRunner(target)
         session = draft.start(
@@ -128,17 +210,17 @@ def contexts(
                 laws=draft_sampling.laws,
                 generator=generator,
                 branching=True,
-                max_length=len(committed) + max(policy.max_depth for policy, _ in growths),
+                max_length=len(text.tokens) + max(policy.max_depth for policy, _ in growths),
             )
         )
-        for place in chosen:
-            text = committed[:place]
-            if unread := text[runner.length : -1]:
+        for place in text.places:
+            committed = list(text.tokens[:place])
+            if unread := committed[runner.length : -1]:
                 runner.extend(unread)
             for number in range(trees):
                 for growth, grower in zip(growths, growers, strict=True):
                     generator.manual_seed(crc32(f"{seed} {place} {number}".encode()))
-                    tree = session.propose(text, grower.begin(growth[0].max_depth))
+                    tree = session.propose(committed, grower.begin(growth[0].max_depth))
                     session.settle([])
                     laws = sampling.laws(runner.read_nodes(tree.tokens.tolist(), tree.parents), f"place {place}")
                     runner.keep([])
