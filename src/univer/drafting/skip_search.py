@@ -1,0 +1,275 @@
+"""A short search for the layers that a target can best do without as its own draft."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from univer.drafting.layers import skip_layers
+from univer.engine.features import decoder_layers
+from univer.engine.runner import TreeRunner
+
+# A pass is timed over a text of this length, so many times.
+TIMED_CONTEXT = 64
+TIMED_PASSES = 7
+LONGEST_CHAIN = 16
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text on which laws are compared.
+
+    Attributes:
+        tokens: token ids, the prompt first, then what the target continued it with.
+        start: number of tokens of the prompt.
+    """
+
+    tokens: tuple[int, ...]
+    start: int
+
+
+@dataclass
+class SkipSet:
+    """Layers to skip and what that costs and brings.
+
+    Attributes:
+        layers: numbers of the layers left out, rising.
+        overlap: mean over the positions of `sum_x min(P(x), Q(x))`: the chance that a token drawn from the draft is
+            accepted.
+        seconds: time of a draft pass over one token; None if it was not measured.
+        cost: the same in target passes, smoothed over the sets measured; None if there are none.
+    """
+
+    layers: tuple[int, ...]
+    overlap: float
+    seconds: float | None = None
+    cost: float | None = None
+
+    @property
+    def draft(self) -> str:
+        """The text that names the draft."""
+        return skip_text(self.layers)
+
+    @property
+    def chain(self) -> tuple[int, float] | None:
+        """Length of the best chain and its speed over that of plain decoding, see `best_chain`."""
+        return None if self.cost is None else best_chain(self.overlap, self.cost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, text and lists."""
+        length, ratio = self.chain or (None, None)
+        return {
+            "draft": self.draft,
+            "layers": list(self.layers),
+            "acceptance": self.overlap,
+            "seconds": self.seconds,
+            "cost": self.cost,
+            "chain": length,
+            "ratio": ratio,
+        }
+
+
+@dataclass
+class SkipSearch:
+    r"""Finds layers to skip by taking them out one after the other.
+
+    First every layer is left out alone. Then the best `beam` sets of each size are extended by every one of the
+    `shortlist` layers that were missed least, as long as there are fewer than `most`. What counts is how near the
+    draft's laws `Q` stay to the target's `P` on the given texts, by `sum_x min(P(x), Q(x))`. Everything measured stays
+    in `found`, so a search that is interrupted loses nothing.
+
+    Args:
+        target: a causal language model of transformers.
+        texts: texts of the target's own, see `Text`; their laws are kept, `V` floats per position.
+        laws: from logits `[n, V]` to laws, e.g. `Sampling(temperature=0.6).laws`.
+        most: largest number of layers to skip.
+        beam: sets of each size that are followed up.
+        shortlist: layers that are considered after the first.
+        timed: whether passes are timed.
+
+    Attributes:
+        found: all sets measured.
+        target_seconds: time of a target pass over one token; None before the search or without timing.
+
+    Raises:
+        ValueError: a number is out of range, there are no positions to compare, or the target's layers cannot be
+            skipped.
+
+    References:
+        Zhang et al., "Draft & Verify", arXiv 2309.08168 (who search by Bayesian optimisation); Xia et al., "SWIFT",
+        arXiv 2410.06916.
+    """
+
+    target: Any
+    texts: Sequence[Text]
+    laws: Callable[[Tensor], Tensor]
+    most: int = 6
+    beam: int = 1
+    shortlist: int = 12
+    timed: bool = True
+    found: list[SkipSet] = field(default_factory=list, init=False)
+    target_seconds: float | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._total = len(decoder_layers(self.target)[2])
+        if self._total < 2:
+            raise ValueError("the target has a single layer: there is none to skip")
+        for name in ("most", "beam", "shortlist"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if not any(len(text.tokens) - text.start > 0 < text.start for text in self.texts):
+            raise ValueError("there is nothing to compare laws on: every text ends with its prompt, or has none")
+        self.most = min(self.most, self._total - 1, self.shortlist)
+
+    @property
+    def trials(self) -> int:
+        """Largest number of sets that the search measures."""
+        candidates = min(self.shortlist, self._total)
+        return self._total + sum(self.beam * (candidates - size + 1) for size in range(2, self.most + 1))
+
+    @property
+    def best(self) -> list[SkipSet]:
+        """The set of largest overlap of every size."""
+        best: dict[int, SkipSet] = {}
+        for entry in self.found:
+            size = len(entry.layers)
+            if size not in best or best[size].overlap < entry.overlap:
+                best[size] = entry
+        return [best[size] for size in sorted(best)]
+
+    @property
+    def chosen(self) -> SkipSet | None:
+        """The set of the fastest chain, or of the largest overlap where no pass was timed."""
+        return max(self.best, key=lambda entry: (entry.chain[1] if entry.chain else 0.0, entry.overlap), default=None)
+
+    def run(self, progress: Callable[[int], None] = lambda done: None) -> list[SkipSet]:
+        """Search.
+
+        Args:
+            progress: called with the number of sets measured so far.
+
+        Returns:
+            `best`.
+        """
+        with torch.inference_mode():
+            if self.timed and self.target_seconds is None:
+                self.target_seconds = pass_seconds(self.target, self.texts[0].tokens)
+            expected = [self.laws(logits) for logits in self._logits(self.target)]
+            level = self._level([(layer,) for layer in range(self._total)], expected, progress)
+            shortlist = [entry.layers[0] for entry in level[: self.shortlist]]
+            for _ in range(1, self.most):
+                sets = [{*entry.layers, layer} for entry in level[: self.beam] for layer in shortlist]
+                larger = {tuple(sorted(layers)) for layers in sets if len(layers) > len(level[0].layers)}
+                level = self._level(sorted(larger), expected, progress)
+        return self.best
+
+    def _level(
+        self, sets: Sequence[tuple[int, ...]], expected: Sequence[Tensor], progress: Callable[[int], None]
+    ) -> list[SkipSet]:
+        """Measure sets of one size; the best first, and the time of the best."""
+        level = []
+        for layers in sets:
+            shares = [
+                torch.minimum(self.laws(logits), laws).sum(-1)
+                for logits, laws in zip(self._logits(skip_layers(self.target, layers).model), expected, strict=True)
+            ]
+            level.append(SkipSet(layers, float(torch.cat(shares).double().mean())))
+            self.found.append(level[-1])
+            progress(len(self.found))
+        level.sort(key=lambda entry: (-entry.overlap, entry.layers))
+        if self.timed:
+            level[0].seconds = pass_seconds(skip_layers(self.target, level[0].layers).model, self.texts[0].tokens)
+            self._smooth_costs()
+        return level
+
+    def _smooth_costs(self) -> None:
+        """Costs on a straight line through the times measured: a pass takes so much per layer and so much besides."""
+        timed = [(0, self.target_seconds), *((len(entry.layers), entry.seconds) for entry in self.found)]
+        sizes, seconds = zip(*((size, spent) for size, spent in timed if spent is not None), strict=True)
+        slope, whole = np.polyfit(sizes, seconds, 1)
+        for entry in self.found:
+            if entry.seconds is not None:
+                entry.cost = max(0.0, float((whole + slope * len(entry.layers)) / whole))
+
+    def _logits(self, model: Any) -> Iterator[Tensor]:
+        """Logits `[n, V]` at the places of each text that the target's own tokens were drawn at."""
+        limited = "logits_to_keep" in inspect.signature(model.forward).parameters
+        device = model.get_input_embeddings().weight.device
+        for text in self.texts:
+            if (count := len(text.tokens) - text.start) > 0 < text.start:
+                ids = torch.tensor([text.tokens[:-1]], device=device)
+                keep = {"logits_to_keep": count} if limited else {}
+                yield model(input_ids=ids, use_cache=False, **keep).logits[0, -count:]
+
+
+def pass_seconds(model: Any, tokens: Sequence[int]) -> float:
+    """Time of a pass over one token below a cached text, in seconds.
+
+    The shortest of some passes: other work on the machine only ever adds to it.
+
+    Args:
+        model: a causal language model of transformers.
+        tokens: token ids to fill the text with.
+    """
+    runner = TreeRunner(model)
+    runner.extend((list(tokens) * (TIMED_CONTEXT // len(tokens) + 1))[:TIMED_CONTEXT])
+    times = []
+    for _ in range(TIMED_PASSES + 1):
+        start = time.perf_counter()
+        # Reading a value waits for the device.
+        runner.read_nodes(tokens[:1], [-1])[0, 0].item()
+        times.append(time.perf_counter() - start)
+        runner.keep([])
+    return min(times[1:])
+
+
+def best_chain(overlap: float, cost: float) -> tuple[int, float]:
+    """The best length of a chain and its speed over that of plain decoding.
+
+        max over L >= 1 of (1 - a^(L + 1)) / ((1 - a) (L c + 1))
+
+    Args:
+        overlap: `a`, the chance that a drafted token is accepted, taken as equal everywhere.
+        cost: `c`, the cost of a draft pass in target passes.
+
+    Returns:
+        The length, at most `LONGEST_CHAIN`, and the ratio.
+
+    References:
+        Leviathan et al., arXiv 2211.17192, Theorem 3.8.
+
+    Example:
+        >>> best_chain(0.8, 0.1)
+        (6, 2.46...)
+    """
+
+    def ratio(length: int) -> float:
+        return sum(overlap**place for place in range(length + 1)) / (length * cost + 1)
+
+    return max(((length, ratio(length)) for length in range(1, LONGEST_CHAIN + 1)), key=lambda pair: pair[1])
+
+
+def skip_text(layers: Sequence[int]) -> str:
+    """The text that names a draft without some layers.
+
+    Args:
+        layers: their numbers, rising.
+
+    Example:
+        >>> skip_text([3, 16, 17, 18])
+        'skip=3,16-18'
+    """
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and runs[-1][-1] == layer - 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    return "skip=" + ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
