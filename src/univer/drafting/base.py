@@ -69,8 +69,9 @@ class DraftSession(Protocol):
 
         Args:
             path: node ids from the root's child down, possibly none.
-            features: the target's hidden states `[1 + len(path), k * H]` after the root and after each kept node; None
-                if the draft asked for none.
+            features: the target's hidden states `[n, k * H]` after the tokens that it has read for good since the last
+                call, in a round those of the root and of the kept nodes; None if there are none, as after a tree that
+                was drafted on trial, or if the draft did not ask for them.
         """
         ...
 

@@ -8,6 +8,7 @@ import torch
 from drafting.eagle.checkpoints import DRAFT_TOKENS
 from drafting.eagle.pairs import exact_draft, features_of, random_draft
 from engine.families import FAMILIES, VOCABULARY, greedy_reference, tiny
+from univer.bench.contexts import contexts
 from univer.drafting.base import DraftRequest
 from univer.drafting.eagle.draft import EagleDraft
 from univer.drafting.growth.parse import parse_tree
@@ -83,6 +84,25 @@ def test_every_round_proposes_what_a_fresh_head_proposes(
         session.settle(path, runner.features[[0, *path]])
         committed += [*tree.tokens[path].tolist(), 20 + number]
     assert session.passes > 20
+
+
+@torch.no_grad()
+def test_trees_on_trial_at_several_places_of_a_text() -> None:
+    """The comparison of methods drafts many trees at one place and then moves on by several tokens."""
+    draft, target = exact_draft("llama", 3, True)
+    sampling, prompt = Sampling(0.8, top_k=12), torch.tensor([PROMPT])
+    policy = parse_tree("3x3")
+    settings = {"sampling": sampling, "draft_sampling": sampling, "places": 3, "trees": 2, "new_tokens": 12}
+    found = contexts(target, draft, prompt, [(policy, "mixed"), (policy, "swor")], seed=3, **settings)
+    shared = {"tree": "2x3", "temperature": 0.8, "top_k": 12, "max_new_tokens": 12, "seed": 3, "eos_token_id": None}
+    text = generate(target, draft, prompt, **shared).sequences[0].tolist()
+    places = set()
+    for context in found:
+        features = features_of(target, text[: context.place - 1], draft.features)
+        fresh = draft.start(request(features, 0)).propose(text[: context.place], growth(1, "swor"))
+        torch.testing.assert_close(context.tree.draft_laws[0], fresh.draft_laws[0], atol=1e-9, rtol=1e-6)
+        places.add(context.place)
+    assert len(places) == 3
 
 
 @torch.no_grad()
@@ -165,5 +185,6 @@ def test_missing_and_foreign_features_are_refused() -> None:
     session = draft.start(request(features, 0))
     with pytest.raises(ValueError, match="hidden states of 7 tokens below a text of 7"):
         session.propose(PROMPT, growth(2))
-    with pytest.raises(ValueError, match="hidden states of the root and of 2 kept nodes are needed"):
-        session.settle([1, 4], features[:2])
+    session.settle([], features[:2])
+    with pytest.raises(ValueError, match="hidden states of 9 tokens below a text of 8"):
+        session.propose([*PROMPT, 7], growth(2))

@@ -68,11 +68,10 @@ class EagleSession:
         self._place = {0: 0}
         return draft_tree(committed[-1], growth, self._read_level, self.request.generator, self.request.device).tree
 
-    def settle(self, path: Sequence[int], features: Tensor | None) -> None:
-        """Take the target's hidden states of the kept nodes; the next round reads them."""
-        if features is None or len(features) != len(path) + 1:
-            raise ValueError(f"{self._step}: hidden states of the root and of {len(path)} kept nodes are needed")
-        self._unread.append(features)
+    def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
+        """Take the target's hidden states of what was kept; the next round reads them."""
+        if features is not None:
+            self._unread.append(features)
 
     def _read_text(self, committed: Sequence[int]) -> None:
         """Read the committed rows that are new."""
