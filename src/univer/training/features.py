@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-# The largest difference between the model's logits and those computed from its last hidden state, relative to their
-# spread, that rounding in the model's precision explains.
-TOLERANCE = 0.02
+from univer.engine.features import FeatureTap
+from univer.training.folder import write_text
+from univer.training.texts import Texts
+
+# Texts after which what was computed is flushed to disk and counted as done.
+FLUSH_EVERY = 32
+
+
+@dataclass(frozen=True)
+class FeatureBatch:
+    """Some texts beside each other, padded on the right.
+
+    Attributes:
+        tokens: `[b, L]`, int64.
+        lengths: `[b]`, int64.
+        starts: `[b]`, int64, see `Texts`.
+        features: `[b, L, k H]`, bfloat16.
+        last: `[b, L, H]`, bfloat16.
+        log_total: `[b, L]`, float32.
+    """
+
+    tokens: Tensor
+    lengths: Tensor
+    starts: Tensor
+    features: Tensor
+    last: Tensor
+    log_total: Tensor
 
 
 @dataclass(frozen=True)
@@ -20,105 +47,112 @@ class FeatureSet:
     """Texts with what the target thought of them.
 
     Attributes:
-        tokens: `[n, L]`, int32; rows are padded on the right.
-        lengths: `[n]`, int64: tokens of each row that count.
-        features: `[n, L, k H]`, bfloat16: the hidden states that the head reads.
-        last: `[n, L, H]`, bfloat16: the hidden states that the target's output layer reads.
-        log_total: `[n, L]`, float32: log of the sum over the whole vocabulary of the exponentiated logits.
+        texts: the texts, of T tokens in all.
+        features: `[T, k H]`, bfloat16: the hidden states that the head reads.
+        last: `[T, H]`, bfloat16: the hidden states that the target's output layer reads.
+        log_total: `[T]`, float32: log of the sum over the whole vocabulary of the exponentiated logits.
     """
 
-    tokens: Tensor
-    lengths: Tensor
+    texts: Texts
     features: Tensor
     last: Tensor
     log_total: Tensor
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self.texts)
 
+    def batch(self, rows: Tensor) -> FeatureBatch:
+        """Some of the texts, on the CPU.
 
-def hidden_states(model: Any, tokens: Tensor, layers: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """The target's hidden states of whole texts.
+        Args:
+            rows: `[b]`, int64: their numbers.
+        """
+        texts = self.texts
+        lengths = texts.lengths[rows]
+        spans = list(zip(texts.offsets[rows].tolist(), lengths.tolist(), strict=True))
+        width = int(lengths.max())
 
-    Args:
-        model: a causal language model of transformers.
-        tokens: `[b, L]`; padding on the right does not matter.
-        layers: indices into transformers' `hidden_states`.
+        def padded(values: Tensor) -> Tensor:
+            out = values.new_zeros(len(spans), width, *values.shape[1:])
+            for row, (first, count) in enumerate(spans):
+                out[row, :count] = values[first : first + count]
+            return out
 
-    Returns:
-        The states of the layers side by side `[b, L, k H]`, and the last ones, after the final norm, `[b, L, H]`.
-    """
-    with torch.inference_mode():
-        states = model(
-            input_ids=tokens.to(model.device, torch.long), output_hidden_states=True, use_cache=False, logits_to_keep=1
-        ).hidden_states
-    return torch.cat([states[layer] for layer in layers], -1), states[-1]
-
-
-def check_output_layer(model: Any) -> None:
-    """Make sure that the last hidden state, read by the output layer, gives the model's logits.
-
-    Raises:
-        ValueError: it does not, e.g. because the model caps or scales its logits.
-    """
-    tokens = torch.arange(16)[None] % model.config.get_text_config().vocab_size
-    with torch.inference_mode():
-        output = model(input_ids=tokens.to(model.device), output_hidden_states=True, use_cache=False)
-        computed = model.get_output_embeddings()(output.hidden_states[-1])
-    gap = (output.logits.float() - computed.float()).abs().max()
-    if not bool(gap <= TOLERANCE * output.logits.float().std()):
-        raise ValueError(
-            f"the logits of a {type(model).__name__} are not its output layer applied to its last hidden state (they "
-            "are capped or scaled): a head cannot be trained for it"
-        )
+        tokens, features, last, log_total = map(padded, (texts.tokens, self.features, self.last, self.log_total))
+        return FeatureBatch(tokens.long(), lengths, texts.starts[rows], features, last, log_total)
 
 
 def compute_features(
-    model: Any,
-    tokens: Tensor,
-    lengths: Tensor,
-    layers: Sequence[int],
-    folder: Path,
-    batch: int = 16,
-    progress: Callable[[int], None] | None = None,
+    model: Any, texts: Texts, layers: Sequence[int], folder: Path, tick: Callable[[int], None] | None = None
 ) -> FeatureSet:
-    """Read all texts with the target, keeping what it computes in files that are mapped into memory.
+    """Read texts with the target, keeping what it computes in files that are mapped into memory.
 
     Args:
         model: the target.
-        tokens: `[n, L]`.
-        lengths: `[n]`.
-        layers: indices into transformers' `hidden_states`.
-        folder: where the files go; a pair that is complete already is used as it is.
-        batch: texts read in one pass.
-        progress: called with the number of texts read so far.
+        texts: the texts.
+        layers: indices into transformers' `hidden_states`, -1 for the state after the final norm.
+        folder: where the files go; texts that an earlier run has read, of the same texts, are not read again.
+        tick: called with the number of texts read so far; what it raises ends the reading.
+
+    Raises:
+        ValueError: the disk has too little room.
     """
     width = model.config.get_text_config().hidden_size
-    count, length = tokens.shape
-    kinds = {
-        "features": (len(layers) * width, torch.bfloat16),
-        "last": (width, torch.bfloat16),
-        "log_total": (1, torch.float32),
-    }
+    count = len(texts.tokens)
+    kinds = {"features": (len(layers) * width, np.uint16), "last": (width, np.uint16), "log_total": (1, np.float32)}
+    progress = folder / "done.txt"
+    stamp = f"{hashlib.sha256(texts.tokens.numpy().tobytes()).hexdigest()[:16]} {len(texts)} {list(layers)}"
+    number, _, kept = progress.read_text().partition(" ") if progress.exists() else ("0", "", "")
+    done = int(number) if kept == stamp else 0
+    if not done:
+        needed = sum(count * size * np.dtype(kind).itemsize for size, kind in kinds.values())
+        if needed > (free := shutil.disk_usage(folder).free):
+            raise ValueError(
+                f"the target's hidden states take {needed / 1e9:.1f} GB and {folder} has {free / 1e9:.1f} GB left: "
+                "train on fewer tokens"
+            )
     maps = {
-        name: torch.from_file(str(folder / f"{name}.bin"), shared=True, size=count * length * size, dtype=dtype).view(
-            count, length, size
-        )
-        for name, (size, dtype) in kinds.items()
+        name: np.memmap(folder / f"{name}.bin", kind, "r+" if done else "w+", shape=(count, size))
+        for name, (size, kind) in kinds.items()
     }
-    done = folder / "features.done"
-    stamp = f"{tuple(tokens.shape)} {tuple(layers)} {int(tokens.sum())}"
-    if not (done.exists() and done.read_text() == stamp):
-        output_layer = model.get_output_embeddings()
-        for start in range(0, count, batch):
-            rows = slice(start, min(start + batch, count))
-            features, last = hidden_states(model, tokens[rows], layers)
-            maps["features"][rows] = features.to("cpu", torch.bfloat16)
-            maps["last"][rows] = last.to("cpu", torch.bfloat16)
-            with torch.inference_mode():
-                for row, states in enumerate(last, start=start):
-                    maps["log_total"][row, :, 0] = torch.logsumexp(output_layer(states).float(), -1).cpu()
-            if progress is not None:
-                progress(rows.stop)
-        done.write_text(stamp)
-    return FeatureSet(tokens, lengths, maps["features"], maps["last"], maps["log_total"][..., 0])
+    features, last = (torch.from_numpy(maps[name]).view(torch.bfloat16) for name in ("features", "last"))
+    found = FeatureSet(texts, features, last, torch.from_numpy(maps["log_total"])[:, 0])
+    tap, offsets = FeatureTap(model, (*layers, -1)), texts.offsets.tolist()
+
+    def flush() -> None:
+        for values in maps.values():
+            values.flush()
+        write_text(progress, f"{done} {stamp}")
+
+    try:
+        while done < len(texts):
+            rows = slice(offsets[done], offsets[done + 1])
+            states, log_total = read_text(model, tap, texts.tokens[rows])
+            found.features[rows], found.last[rows] = states[:, :-width].cpu(), states[:, -width:].cpu()
+            found.log_total[rows] = log_total.cpu()
+            done += 1
+            if done % FLUSH_EVERY == 0:
+                flush()
+            if tick is not None:
+                tick(done)
+    finally:
+        flush()
+    return found
+
+
+def read_text(model: Any, tap: FeatureTap, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    """The target's hidden states of one text, and the totals of its exponentiated logits.
+
+    One text at a time: what is computed does not depend on the texts beside it.
+
+    Args:
+        model: the target.
+        tap: takes the hidden states.
+        tokens: `[n]`.
+
+    Returns:
+        The states that the tap takes, in bfloat16, and the logs of the totals `[n]`, float32.
+    """
+    with torch.inference_mode(), tap.open():
+        logits = model(input_ids=tokens[None].to(model.device, torch.long), use_cache=False).logits[0]
+        return tap.take().bfloat16(), torch.logsumexp(logits.float(), -1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,188 +12,212 @@ import torch
 from torch import Tensor, nn
 
 from univer.drafting.eagle.head import EagleHead
+from univer.training.devices import mixed_precision, send
 from univer.training.features import FeatureSet
+from univer.training.folder import write_text
+from univer.training.optimizers import make_optimizers, optimizer_name
+from univer.training.settings import TrainingSettings
 from univer.training.unroll import UnrolledStep, unroll
 
-CHECKPOINT = "checkpoint.pt"
-METRICS = "metrics.jsonl"
-
-
-@dataclass(frozen=True)
-class TrainingPlan:
-    """Settings of a run.
-
-    Attributes:
-        steps: optimiser steps.
-        batch: texts per step.
-        unroll: drafting steps that each position is trained for.
-        decay: weight of each further drafting step, relative to the one before.
-        learning_rate: at its peak.
-        warmup: steps over which it rises; afterwards it falls along a cosine to a twentieth.
-        weight_decay: of the matrices.
-        clip: largest norm of the gradient.
-        validate_every: steps between validations, each of which also saves a checkpoint.
-        seed: of the order of the texts.
-    """
-
-    steps: int = 2000
-    batch: int = 8
-    unroll: int = 4
-    decay: float = 0.9
-    learning_rate: float = 2e-3
-    warmup: int = 50
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    validate_every: int = 100
-    seed: int = 0
+# Steps whose figures are fetched from the device at once.
+REPORT_EVERY = 10
 
 
 class Trainer:
     """Trains a head on the features of a target.
 
     Args:
-        head: the head, in float32; it is trained in place.
+        head: the head, in float32 on the device to train on; it is trained in place.
         target: the target, for its embeddings and its output layer.
-        train: texts to train on.
+        train: texts to train on, at least `settings.batch`.
         valid: texts to measure acceptance on, disjoint from those.
-        plan: settings.
-        folder: where checkpoint and metrics go; a checkpoint that is there already is resumed.
+        settings: steps, batch, rates; where the target is in bfloat16, matrices are multiplied in bfloat16.
+        checkpoint: where the state goes; if it is there already, training goes on from it.
+        metrics: where the figures of every step go, one JSON object a line.
+
+    Raises:
+        ValueError: the checkpoint is of another optimiser, as an older torch has no Muon.
     """
 
     def __init__(
-        self, head: EagleHead, target: Any, train: FeatureSet, valid: FeatureSet, plan: TrainingPlan, folder: Path
+        self,
+        head: EagleHead,
+        target: Any,
+        train: FeatureSet,
+        valid: FeatureSet,
+        settings: TrainingSettings,
+        checkpoint: Path,
+        metrics: Path,
     ) -> None:
-        self.head, self.plan, self.folder = head, plan, folder
+        self.head, self.settings = head, settings
         self.train_set, self.valid_set = train, valid
+        self.checkpoint, self.metrics = checkpoint, metrics
         self.device = next(head.parameters()).device
-        self.table = target.get_input_embeddings().weight.detach().to(self.device)
-        output = target.get_output_embeddings()
-        ids = head.token_ids
-        weight = output.weight.detach() if ids is None else output.weight.detach()[ids.to(output.weight.device)]
-        bias = getattr(output, "bias", None)
-        self._output_weight = weight.to(self.device, torch.bfloat16)
-        self._output_bias = None if bias is None else (bias if ids is None else bias[ids]).detach().to(self.device)
-        self.optimizers = _optimizers(head, plan)
-        self.step = 0
-        if (path := folder / CHECKPOINT).exists():
-            self._resume(torch.load(path, weights_only=True, map_location=self.device))
+        self.dtype = torch.bfloat16 if target.dtype == torch.bfloat16 else torch.float32
+        self._table = target.get_input_embeddings().weight.detach().to(self.device)
+        output, ids = target.get_output_embeddings(), head.token_ids
 
-    def run(self, report: Callable[[dict[str, Any]], None]) -> None:
-        """Train to the last step of the plan.
+        def rows(values: Tensor) -> Tensor:
+            chosen = values if ids is None else values[ids.to(values.device)]
+            return chosen.detach().to(self.device, self.dtype)
+
+        self._weight = rows(output.weight)
+        self._bias = None if getattr(output, "bias", None) is None else rows(output.bias)
+        self.optimizers = make_optimizers(head, settings.learning_rate, settings.weight_decay)
+        self.step = 0
+        if checkpoint.exists():
+            self._resume(torch.load(checkpoint, weights_only=True, map_location=self.device))
+        self._pending: list[tuple[int, float, Tensor]] = []
+        self._forget_later_figures()
+
+    def run(self, tick: Callable[[int], None], note: Callable[[dict[str, Any]], None]) -> None:
+        """Train to the last step.
 
         Args:
-            report: called with the figures of every step, and of every validation.
+            tick: called with the number of steps done, before the first one and after each; an interruption that it
+                raises ends the training, after a checkpoint.
+            note: called with the figures of every validation.
+
+        Raises:
+            ValueError: the loss is no longer finite.
         """
-        plan = self.plan
-        if self.step == 0:
-            self._note(report, {"step": 0} | self.validate())
+        settings = self.settings
+        tick(self.step)
+        if self.step == 0 and not self.metrics.read_text(encoding="utf-8"):
+            self._validated(note)
         for rows in self._batches():
             rate = self._rate()
             for optimizer in self.optimizers:
                 for group in optimizer.param_groups:
                     group["lr"] = rate * group["scale"]
                 optimizer.zero_grad(set_to_none=True)
-            results = self._losses(self.train_set, rows)
-            weights = [plan.decay**step for step in range(len(results))]
-            loss = torch.stack([result.loss * w for result, w in zip(results, weights, strict=True)]).sum() / sum(
-                weights
-            )
+            results = self._unrolled(self.train_set, rows)
+            weights = [settings.decay**step for step in range(len(results))]
+            losses = torch.stack([result.loss * w for result, w in zip(results, weights, strict=True)])
+            loss = losses.sum() / sum(weights)
             loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(self.head.parameters(), plan.clip)
+            nn.utils.clip_grad_norm_(self.head.parameters(), settings.clip)
             for optimizer in self.optimizers:
                 optimizer.step()
             self.step += 1
-            figures = {"step": self.step, "rate": rate, "loss": float(loss.detach()), "train": _overlaps(results)}
-            if self.step % plan.validate_every == 0 or self.step == plan.steps:
-                figures |= self.validate()
+            figures = torch.stack([loss.detach(), *(result.overlap for result in results)])
+            self._pending.append((self.step, rate, figures))
+            last = self.step == settings.steps
+            if len(self._pending) == REPORT_EVERY or last:
+                self._flush()
+            if self.step % settings.interval == 0 or last:
+                self._validated(note)
                 self.save()
-            self._note(report, figures)
+            try:
+                tick(self.step)
+            except KeyboardInterrupt:
+                self.save()
+                raise
 
-    def validate(self) -> dict[str, Any]:
-        """Acceptance on the validation texts: the mean overlap and top-1 agreement of each drafting step."""
-        sums: list[list[float]] = []
-        size = self.plan.batch
-        starts = range(0, len(self.valid_set), size)
+    def validate(self) -> dict[str, list[float]]:
+        """Acceptance on the validation texts: mean overlap and top-1 agreement of each drafting step, over all places
+        that count."""
+        steps = self.settings.unroll
+        sums, counts = torch.zeros(steps, 2, dtype=torch.float64, device=self.device), [0] * steps
+        size = self.settings.batch
         with torch.no_grad():
-            for start in starts:
+            for start in range(0, len(self.valid_set), size):
                 rows = torch.arange(start, min(start + size, len(self.valid_set)))
-                results = self._losses(self.valid_set, rows)
-                sums.append([float(v) for r in results for v in (r.overlap, r.agreement)])
-        means = torch.tensor(sums).mean(0).tolist()
-        return {"acceptance": means[0::2], "agreement": means[1::2]}
+                for step, result in enumerate(self._unrolled(self.valid_set, rows)):
+                    sums[step] += torch.stack([result.overlap, result.agreement]) * result.count
+                    counts[step] += result.count
+        means = (sums.cpu() / torch.tensor(counts)[:, None]).tolist()
+        return {"acceptance": [mean[0] for mean in means], "agreement": [mean[1] for mean in means]}
 
     def save(self) -> None:
         """Write the checkpoint, replacing the last one only when it is complete."""
+        self._flush()
         state = {
             "step": self.step,
-            "plan": asdict(self.plan),
+            "optimizer": optimizer_name(),
             "head": self.head.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
-        partial = self.folder / f"{CHECKPOINT}.partial"
+        partial = self.checkpoint.with_suffix(".partial")
         torch.save(state, partial)
-        partial.replace(self.folder / CHECKPOINT)
+        partial.replace(self.checkpoint)
 
     def _resume(self, state: dict[str, Any]) -> None:
+        if state["optimizer"] != optimizer_name():
+            raise ValueError(
+                f"the run was begun with the optimiser {state['optimizer']}, this torch ({torch.__version__}) gives "
+                f"{optimizer_name()}: Muon needs torch 2.9 or newer"
+            )
         self.step = state["step"]
         self.head.load_state_dict(state["head"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
 
+    def _forget_later_figures(self) -> None:
+        """Drop figures of steps after the checkpoint, which will be done again."""
+        lines = self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []
+        # The figures before the first step belong to no checkpoint; a last line may be cut off.
+        kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= self.step]
+        write_text(self.metrics, "".join(f"{line}\n" for line in kept))
+
     def _batches(self) -> Iterator[Tensor]:
         """Texts of the steps still to do: a new permutation for every pass over the texts, the same after a resume."""
-        per_pass = len(self.train_set) // self.plan.batch
-        for step in range(self.step, self.plan.steps):
+        size, seed = self.settings.batch, self.settings.seed
+        per_pass = len(self.train_set) // size
+        for step in range(self.step, self.settings.steps):
             round_, place = divmod(step, per_pass)
-            generator = torch.Generator().manual_seed(self.plan.seed * 1_000_003 + round_)
+            generator = torch.Generator().manual_seed(seed * 1_000_003 + round_)
             order = torch.randperm(len(self.train_set), generator=generator)
-            yield order[place * self.plan.batch : (place + 1) * self.plan.batch]
+            yield order[place * size : (place + 1) * size]
 
     def _rate(self) -> float:
-        plan = self.plan
-        rise = min(1.0, (self.step + 1) / plan.warmup)
-        fall = 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * self.step / plan.steps))
-        return plan.learning_rate * rise * fall
+        settings = self.settings
+        rise = min(1.0, (self.step + 1) / max(1, settings.warmup))
+        fall = 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * self.step / settings.steps))
+        return settings.learning_rate * rise * fall
 
-    def _losses(self, data: FeatureSet, rows: Tensor) -> list[UnrolledStep]:
-        tokens, lengths = data.tokens[rows].long().to(self.device), data.lengths[rows].to(self.device)
-        width = int(lengths.max())
-        features, last = (part[rows, :width].to(self.device) for part in (data.features, data.last))
-        with torch.autocast(self.device.type, torch.bfloat16):
-            with torch.no_grad():
-                logits = nn.functional.linear(last, self._output_weight, self._output_bias).float()
-                target = (logits - data.log_total[rows, :width, None].to(self.device)).exp_()
-            output = self._output_weight if self.head.config.variant == 1 else None
-            return unroll(self.head, self.table, tokens[:, :width], lengths, features, target, self.plan.unroll, output)
-
-    def _note(self, report: Callable[[dict[str, Any]], None], figures: dict[str, Any]) -> None:
-        with (self.folder / METRICS).open("a") as file:
-            file.write(json.dumps(figures) + "\n")
-        report(figures)
-
-
-def _overlaps(results: list[UnrolledStep]) -> list[float]:
-    return [float(result.overlap) for result in results]
-
-
-def _optimizers(head: EagleHead, plan: TrainingPlan) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices of the layer, AdamW for norms, embeddings and the output layer."""
-    matrices = [
-        parameter
-        for name, parameter in head.named_parameters()
-        if parameter.ndim == 2 and not name.startswith(("lm_head", "embed_tokens"))
-    ]
-    chosen = set(map(id, matrices))
-    others = [parameter for parameter in head.parameters() if id(parameter) not in chosen]
-    optimizers: list[torch.optim.Optimizer] = [
-        torch.optim.Muon(
-            matrices, lr=plan.learning_rate, weight_decay=plan.weight_decay, adjust_lr_fn="match_rms_adamw"
+    def _unrolled(self, data: FeatureSet, rows: Tensor) -> list[UnrolledStep]:
+        batch = data.batch(rows)
+        tokens, features, last, log_total = (
+            send(part, self.device) for part in (batch.tokens, batch.features, batch.last, batch.log_total)
         )
-    ]
-    if others:
-        optimizers.append(torch.optim.AdamW(others, lr=plan.learning_rate, betas=(0.9, 0.95), weight_decay=0.0))
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["scale"] = 1.0
-    optimizers[-1].param_groups[0]["scale"] = 0.5 if others else 1.0
-    return optimizers
+        with mixed_precision(self.head, self.device, self.dtype):
+            with torch.no_grad():
+                logits = nn.functional.linear(last.to(self._weight.dtype), self._weight, self._bias).float()
+                target = (logits - log_total[..., None]).exp_()
+            output = self._weight if self.head.config.variant == 1 else None
+            return unroll(
+                self.head,
+                self._table,
+                tokens,
+                batch.lengths,
+                batch.starts,
+                features,
+                target,
+                self.settings.unroll,
+                output,
+            )
+
+    def _validated(self, note: Callable[[dict[str, Any]], None]) -> None:
+        self._flush()
+        found = self.validate()
+        if not math.isfinite(sum(found["acceptance"])):
+            raise ValueError(f"the head's laws are not finite after step {self.step}: use a lower learning rate")
+        figures = {"step": self.step, **found}
+        self._append([figures])
+        note(figures)
+
+    def _flush(self) -> None:
+        """Fetch the figures of the last steps from the device and write them down."""
+        pending, self._pending = self._pending, []
+        lines = []
+        for step, rate, figures in pending:
+            loss, *overlaps = figures.tolist()
+            if not math.isfinite(loss):
+                raise ValueError(f"the loss of step {step} is {loss}: use a lower learning rate")
+            lines.append({"step": step, "rate": rate, "loss": loss, "train": overlaps})
+        self._append(lines)
+
+    def _append(self, lines: list[dict[str, Any]]) -> None:
+        with self.metrics.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from univer.drafting.eagle.head import EagleHead
+from univer.training.devices import send
 
 
 @dataclass(frozen=True)
 class UnrolledStep:
-    """One drafting step at every position.
+    """One drafting step at every position that counts.
 
     Attributes:
-        loss: mean over the positions that count, a scalar: Kullback-Leibler divergence from the target's law over the
-            draft vocabulary to the head's.
+        loss: mean over the positions, a scalar: Kullback-Leibler divergence from the target's law over the draft
+            vocabulary to the head's, in nats.
         overlap: mean of `sum_x min(P(x), Q(x))` over the whole vocabulary, a scalar without gradient: the probability
             that a chain's token is accepted at this step, given that it is reached.
         agreement: share of positions where the two laws have the same most probable token of the draft vocabulary.
+        count: number of positions.
     """
 
     loss: Tensor
     overlap: Tensor
     agreement: Tensor
+    count: int
 
 
 class UnrolledAttention:
@@ -57,16 +61,7 @@ class UnrolledAttention:
         return mixed
 
 
-def unroll(
-    head: EagleHead,
-    table: Tensor,
-    tokens: Tensor,
-    lengths: Tensor,
-    features: Tensor,
-    target: Tensor,
-    steps: int,
-    output: Tensor | None = None,
-) -> list[UnrolledStep]:
+def drafted(head: EagleHead, table: Tensor, tokens: Tensor, features: Tensor, steps: int) -> Iterator[Tensor]:
     """Run the head for several drafting steps from every position, along the text itself (EAGLE-3's training-time
     test, Li et al., arXiv 2503.01840, section 3.2).
 
@@ -74,33 +69,80 @@ def unroll(
         head: the head.
         table: the target's embeddings `[V, H]`.
         tokens: `[b, L]`, int64.
-        lengths: `[b]`: tokens of each row that count.
+        features: `[b, L, k H]`, the target's hidden states.
+        steps: drafting steps.
+
+    Yields:
+        For every step `s` the head's output `[b, L - 1, H]`: row `t` has read tokens up to `t + 1 + s`.
+    """
+    count = tokens.shape[1] - 1
+    rows = torch.arange(count, device=tokens.device)
+    # The residual stream stays in float32, under autocast too.
+    wide = torch.promote_types(features.dtype, torch.float32)
+    hidden = head.fuse(features[:, :-1].to(wide)).to(wide)
+    attend = UnrolledAttention()
+    for step in range(steps):
+        read = (rows + 1 + step).clamp_max(count)
+        hidden = head.block(head.embed(tokens[:, read], table).to(wide), hidden, attend, (rows + step)[None])
+        yield hidden
+
+
+def unroll(
+    head: EagleHead,
+    table: Tensor,
+    tokens: Tensor,
+    lengths: Tensor,
+    starts: Tensor,
+    features: Tensor,
+    target: Tensor,
+    steps: int,
+    output: Tensor | None = None,
+) -> list[UnrolledStep]:
+    """Losses and acceptance of several drafting steps.
+
+    Step `s` from row `t` counts where the text has a law for it, `t + 1 + s` below the length, and where drafting can
+    begin, that is, where the tokens up to `t + 1` hold all that was given.
+
+    Args:
+        head: the head.
+        table: the target's embeddings `[V, H]`.
+        tokens: `[b, L]`, int64.
+        lengths: `[b]`, on the CPU: tokens of each row that count.
+        starts: `[b]`, on the CPU: tokens of each row that were given and are not to be predicted.
         features: `[b, L, k H]`, the target's hidden states.
         target: `[b, L, D]`, float32: the target's laws on the draft vocabulary, not renormalised.
         steps: drafting steps, at least 1.
         output: for variant 1, see `EagleHead.logits`.
 
     Returns:
-        One entry per step.
+        One entry per step, as long as a position counts.
     """
-    count = tokens.shape[1] - 1
-    rows = torch.arange(count, device=tokens.device)
-    hidden = head.fuse(features[:, :-1])
-    attend = UnrolledAttention()
-    results = []
-    for step in range(steps):
-        read = (rows + 1 + step).clamp_max(count)
-        hidden = head.block(head.embed(tokens[:, read], table), hidden, attend, (rows + step)[None])
-        counted = (rows + 1 + step) < lengths[:, None]
-        results.append(_compare(head.logits(hidden, output)[counted], target[:, read][counted]))
+    width = tokens.shape[1]
+    rows = torch.arange(width - 1)
+    begun = rows + 1 >= starts[:, None] - 1
+    target = target.flatten(0, 1)
+    mass = target.sum(-1, keepdim=True)
+    # A position may have no mass on the draft vocabulary.
+    laws = target / mass.clamp_min(torch.finfo(target.dtype).tiny)
+    entropy = torch.special.entr(laws).sum(-1)
+    results: list[UnrolledStep] = []
+    for step, hidden in enumerate(drafted(head, table, tokens, features, steps)):
+        # Places are found on the CPU: a mask on the device would make the host wait for it.
+        batch, place = (begun & (rows + 1 + step < lengths[:, None])).nonzero(as_tuple=True)
+        if not len(batch):
+            break
+        index = torch.stack([batch * (width - 1) + place, batch * width + place + 1 + step])
+        here, there = send(index, tokens.device)
+        logits = head.logits(hidden.flatten(0, 1).index_select(0, here), output).float()
+        results.append(_compare(logits, laws[there], mass[there], entropy[there]))
     return results
 
 
-def _compare(logits: Tensor, target: Tensor) -> UnrolledStep:
-    log_draft = torch.log_softmax(logits.float(), -1)
-    mass = target.sum(-1, keepdim=True)
-    loss = -(target / mass * log_draft).sum(-1).mean()
+def _compare(logits: Tensor, laws: Tensor, mass: Tensor, entropy: Tensor) -> UnrolledStep:
+    total = torch.logsumexp(logits, -1)
+    loss = (total * laws.sum(-1) - (laws * logits).sum(-1) - entropy).mean()
     with torch.no_grad():
-        overlap = torch.minimum(log_draft.exp(), target).sum(-1).mean()
-        agreement = (log_draft.argmax(-1) == target.argmax(-1)).float().mean()
-    return UnrolledStep(loss, overlap, agreement)
+        draft = (logits - total[:, None]).exp_()
+        overlap = torch.minimum(draft, laws * mass).sum(-1).mean()
+        agreement = (logits.argmax(-1) == laws.argmax(-1)).float().mean()
+    return UnrolledStep(loss, overlap, agreement, len(logits))

@@ -8,6 +8,7 @@ from typing import Any
 
 # The hidden state after the target's final norm, which the first two EAGLE papers call the feature.
 LAST = -1
+ROPE_TYPES = ("default", "linear", "llama3")
 SIZES = (
     "hidden_size",
     "target_hidden_size",
@@ -102,10 +103,10 @@ class EagleConfig:
                 f"target's width, not features={self.features} and widths {self.hidden_size} and "
                 f"{self.target_hidden_size}"
             )
-        if self.rope_type not in ("default", "linear", "llama3"):
+        if self.rope_type not in ROPE_TYPES:
             raise ValueError(
                 f"rotary positions of type {self.rope_type!r} are not supported in an EAGLE head; "
-                "known are default, linear and llama3"
+                f"known are {', '.join(ROPE_TYPES)}"
             )
 
     @property
@@ -121,8 +122,7 @@ class EagleConfig:
     @property
     def rope_type(self) -> str:
         """Name of the rescaling of the rotary frequencies."""
-        scaling = self.rope_scaling or {}
-        return str(scaling.get("rope_type", scaling.get("type", "default")))
+        return rope_type(self.rope_scaling)
 
 
 def middle_layers(layers: int) -> tuple[int, int, int]:
@@ -147,8 +147,11 @@ def config_for_target(
 ) -> EagleConfig:
     """A head of the target's own layer shape, to be trained.
 
+    What the target's configuration does not say, as other architectures than Llama's call it by other names or have no
+    such thing, is what is usual in Llama; positions are rotary in any case, rescaled only as `EagleConfig` allows.
+
     Args:
-        target: a causal language model of transformers with a Llama- or Qwen2-shaped configuration.
+        target: a causal language model of transformers.
         variant: 1 or 3, see `EagleConfig`.
         draft_vocab_size: number of tokens that the head can propose; by default all of the target's.
         changes: further fields of `EagleConfig` to set, e.g. `intermediate_size`.
@@ -159,27 +162,37 @@ def config_for_target(
     Raises:
         ValueError: sizes that do not fit each other.
     """
-    shape = target.config
-    rope = rope_settings(vars(shape))
+    shape = target.config.get_text_config()
+    width, heads = shape.hidden_size, shape.num_attention_heads
+    theta, scaling = rope_settings(vars(shape))
     vocab_size = int(target.get_input_embeddings().weight.shape[0])
+
+    def first(default: Any, *names: str) -> Any:
+        return next((value for name in names if (value := getattr(shape, name, None))), default)
+
     fields: dict[str, Any] = {
         "variant": variant,
-        "hidden_size": shape.hidden_size,
-        "target_hidden_size": shape.hidden_size,
-        "heads": shape.num_attention_heads,
-        "kv_heads": getattr(shape, "num_key_value_heads", None) or shape.num_attention_heads,
-        "head_dim": getattr(shape, "head_dim", None) or shape.hidden_size // shape.num_attention_heads,
-        "intermediate_size": shape.intermediate_size,
+        "hidden_size": width,
+        "target_hidden_size": width,
+        "heads": heads,
+        "kv_heads": first(heads, "num_key_value_heads"),
+        "head_dim": first(width // heads, "head_dim"),
+        "intermediate_size": first(4 * width, "intermediate_size", "n_inner", "ffn_dim"),
         "vocab_size": vocab_size,
         "draft_vocab_size": draft_vocab_size or vocab_size,
         "features": (LAST,) if variant == 1 else middle_layers(shape.num_hidden_layers),
-        "rms_norm_eps": shape.rms_norm_eps,
-        "rope_theta": rope[0],
-        "rope_scaling": rope[1],
+        "rms_norm_eps": first(1e-6, "rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon"),
+        "rope_theta": theta,
+        "rope_scaling": scaling if rope_type(scaling) in ROPE_TYPES else None,
         "attention_bias": shape.model_type == "qwen2" or bool(getattr(shape, "attention_bias", False)),
         "max_positions": getattr(shape, "max_position_embeddings", None),
     }
     return EagleConfig(**(fields | changes))
+
+
+def rope_type(scaling: Mapping[str, Any] | None) -> str:
+    """Name of a rescaling of the rotary frequencies, `default` for none."""
+    return str((scaling or {}).get("rope_type", (scaling or {}).get("type", "default")))
 
 
 def rope_settings(settings: Mapping[str, Any]) -> tuple[float, dict[str, Any] | None]:
@@ -197,5 +210,4 @@ def rope_settings(settings: Mapping[str, Any]) -> tuple[float, dict[str, Any] | 
     """
     table = dict(settings.get("rope_parameters") or settings.get("rope_scaling") or {})
     theta = table.pop("rope_theta", None) or settings.get("rope_theta") or 10000.0
-    scaled = table.get("rope_type", table.get("type", "default")) != "default"
-    return float(theta), table if scaled else None
+    return float(theta), table if rope_type(table) != "default" else None

@@ -1,0 +1,125 @@
+"""The head that training starts from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from univer.drafting.eagle.checkpoint import load_head
+from univer.drafting.eagle.config import EagleConfig, config_for_target
+from univer.drafting.eagle.draft import check_target
+from univer.drafting.eagle.head import EagleHead
+from univer.drafting.eagle.weights import weight_files
+from univer.engine.features import decoder_layers
+from univer.training.settings import DRAFT_VOCABULARY, VARIANT, TrainingSettings
+
+# Spread of the first weights beside the identity, and how far the layer's two outputs are damped at first.
+NOISE, DAMPING = 0.005, 0.3
+# Where the architectures of transformers keep their final norm.
+FINAL_NORMS = ("norm", "final_layer_norm", "final_layernorm", "ln_f")
+
+
+def new_config(target: Any, settings: TrainingSettings) -> EagleConfig:
+    """Sizes of a head for a target, as the settings want it.
+
+    Raises:
+        ValueError: the sizes do not fit.
+    """
+    vocabulary = len(target.get_input_embeddings().weight)
+    wanted = settings.draft_vocabulary or min(DRAFT_VOCABULARY, vocabulary)
+    chosen = {} if settings.layers is None else {"features": settings.layers}
+    return config_for_target(target, settings.variant or VARIANT, wanted, **chosen)
+
+
+def new_head(target: Any, config: EagleConfig, tokens: Sequence[int], seed: int) -> EagleHead:
+    """A head that at first repeats what the target's last hidden state says.
+
+    The layer that joins the inputs passes the last one through, next to a little noise, and the layer itself adds
+    little; the output layer and the norm before it are the target's.
+
+    Args:
+        target: the target.
+        config: sizes of the head.
+        tokens: the draft vocabulary.
+        seed: of the noise.
+
+    Returns:
+        The head, in float32 on the CPU.
+    """
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        head = EagleHead(config)
+        if config.reduced:
+            head.set_vocabulary(tokens)
+        width = config.hidden_size
+        if config.variant == 1 or config.target_hidden_size == width:
+            head.fc.weight.copy_(torch.randn_like(head.fc.weight) * NOISE)
+            head.fc.weight[:, -width:] += torch.eye(width)
+        for layer in (head.o_proj, head.down_proj):
+            layer.weight.mul_(DAMPING)
+        if config.variant == 3:
+            ids, output = head.token_ids, target.get_output_embeddings().weight
+            head.lm_head.weight.copy_(output if ids is None else output[ids.to(output.device)])
+            head.norm.weight.copy_(final_scale(target))
+    return head
+
+
+def final_scale(target: Any) -> Tensor:
+    """The factors `[H]` of the target's final norm, or ones where it is not found.
+
+    They are measured, as some architectures store them less one, or have a bias as well.
+    """
+    base, width = decoder_layers(target)[0], target.config.get_text_config().hidden_size
+    norm = next((getattr(base, name) for name in FINAL_NORMS if hasattr(base, name)), None)
+    if norm is None:
+        return torch.ones(width)
+    # Mean 0 and mean square 1, so that neither kind of norm changes anything else.
+    signs = torch.ones(width, device=target.device, dtype=target.dtype)
+    signs[1::2] = -1
+    with torch.inference_mode():
+        scale: Tensor = (norm(signs) - norm(-signs)).float() / 2 * signs
+    return scale
+
+
+def loaded_head(directory: str | Path, target: Any, settings: TrainingSettings) -> EagleHead:
+    """A head from a directory, to be trained on.
+
+    Args:
+        directory: see `load_head`.
+        target: the target.
+        settings: what they say of the head has to be what it is.
+
+    Returns:
+        The head, in float32 on the CPU.
+
+    Raises:
+        ValueError: it is no head of this target, or a setting says something else of it.
+    """
+    table = target.get_input_embeddings().weight
+    head = load_head(directory, len(decoder_layers(target)[2]), table.detach().cpu(), torch.float32)
+    check_target(head, target)
+    config = head.config
+    own = {"variant": config.variant, "draft_vocabulary": config.draft_vocab_size, "layers": config.features}
+    for name, value in own.items():
+        wanted = getattr(settings, name)
+        if wanted not in (None, value):
+            raise ValueError(f"{name} cannot be {wanted}: the head to start from has {value}")
+    return head.requires_grad_(True)
+
+
+def head_label(directory: str | Path) -> str:
+    """Name of a head's directory with the start of the SHA-256 of its weights.
+
+    Raises:
+        ValueError: it holds no weights.
+    """
+    path = Path(directory).expanduser()
+    digest = hashlib.sha256()
+    for file in weight_files(path):
+        digest.update(file.read_bytes())
+    return f"{path.name} ({digest.hexdigest()[:12]})"

@@ -1,0 +1,141 @@
+"""Texts as token ids, one behind the other, and how they are cut, told apart and shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# Texts that acceptance is measured on: this share of all, and no more than so many.
+VALIDATION_SHARE, VALIDATION_MOST = 0.05, 64
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts of different lengths.
+
+    Attributes:
+        tokens: `[T]`, int32: the token ids of all texts.
+        lengths: `[n]`, int64: how many of them each text has.
+        starts: `[n]`, int64: how many of a text's first tokens were given, a prompt, and are not to be predicted.
+        groups: `[n]`, int64: texts with the same number come from the same prompt or document.
+    """
+
+    tokens: Tensor
+    lengths: Tensor
+    starts: Tensor
+    groups: Tensor
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def offsets(self) -> Tensor:
+        """`[n + 1]`, int64: where each text begins."""
+        return torch.cat([torch.zeros(1, dtype=torch.long), self.lengths.cumsum(0)])
+
+    def rows(self) -> Iterator[Tensor]:
+        """The texts, one after the other."""
+        return iter(torch.split(self.tokens, self.lengths.tolist()))
+
+    def select(self, chosen: Sequence[int]) -> Texts:
+        """Some of the texts.
+
+        Args:
+            chosen: their numbers.
+        """
+        index = torch.tensor(list(chosen), dtype=torch.long)
+        rows = list(self.rows())
+        tokens = torch.cat([rows[place] for place in chosen]) if len(index) else self.tokens[:0]
+        return Texts(tokens, self.lengths[index], self.starts[index], self.groups[index])
+
+    def without(self, unroll: int) -> Texts:
+        """The texts without repeated ones and without those too short to be drafted for.
+
+        Args:
+            unroll: drafting steps that at least one position of a text must have room for.
+        """
+        seen: set[bytes] = set()
+        chosen = []
+        fits = (self.lengths > (self.starts - 2).clamp_min(0) + unroll).tolist()
+        for number, row in enumerate(self.rows()):
+            content = row.numpy().tobytes()
+            if fits[number] and content not in seen:
+                seen.add(content)
+                chosen.append(number)
+        return self.select(chosen)
+
+
+def join(rows: Sequence[Sequence[int]], starts: Sequence[int], groups: Sequence[int]) -> Texts:
+    """Texts from lists of token ids.
+
+    Args:
+        rows: the token ids of each text.
+        starts: see `Texts`.
+        groups: see `Texts`.
+
+    Example:
+        >>> join([[5, 6, 7], [8]], [0, 0], [0, 1]).offsets
+        tensor([0, 3, 4])
+    """
+    flat = [token for row in rows for token in row]
+    numbers = [list(map(len, rows)), list(starts), list(groups)]
+    lengths, first, group = (torch.tensor(values, dtype=torch.long) for values in numbers)
+    return Texts(torch.tensor(flat, dtype=torch.int32), lengths, first, group)
+
+
+def concatenate(parts: Sequence[Texts]) -> Texts:
+    """The texts of all parts, in their order."""
+    return Texts(
+        torch.cat([part.tokens for part in parts]),
+        torch.cat([part.lengths for part in parts]),
+        torch.cat([part.starts for part in parts]),
+        torch.cat([part.groups for part in parts]),
+    )
+
+
+def split(texts: Texts, needed: int, seed: int) -> tuple[Texts, Texts]:
+    """Share texts out between training and validation, so that no prompt and no document is on both sides.
+
+    Where the documents are too few or too long for that, their pieces are shared out one by one.
+
+    Args:
+        texts: without repeated ones, more than `needed`.
+        needed: fewest texts to train on.
+        seed: of the choice.
+
+    Returns:
+        Texts to train on, and at most 64 texts to measure acceptance on.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    wanted = max(1, min(VALIDATION_MOST, round(VALIDATION_SHARE * len(texts)), len(texts) - needed))
+    members: dict[int, list[int]] = {}
+    for number, group in enumerate(texts.groups.tolist()):
+        members.setdefault(group, []).append(number)
+    groups = list(members.values())
+    held: list[int] = []
+    for place in torch.randperm(len(groups), generator=generator).tolist():
+        if len(held) + len(groups[place]) <= wanted:
+            held += groups[place]
+    if 2 * len(held) < wanted:
+        held = torch.randperm(len(texts), generator=generator)[:wanted].tolist()
+    aside = set(held)
+    return texts.select([number for number in range(len(texts)) if number not in aside]), texts.select(sorted(aside))
+
+
+def frequent_tokens(texts: Texts, count: int, vocabulary: int) -> tuple[list[int], float]:
+    """The most frequent tokens of texts, ties to the lowest id.
+
+    Args:
+        texts: the texts.
+        count: how many tokens.
+        vocabulary: number of token ids.
+
+    Returns:
+        The tokens in rising order, and the share of the texts' tokens that they make up.
+    """
+    counts = torch.bincount(texts.tokens.long(), minlength=vocabulary)
+    chosen = counts.argsort(descending=True, stable=True)[:count]
+    return chosen.sort().values.tolist(), float(counts[chosen].sum() / counts.sum())
