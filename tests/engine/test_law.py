@@ -9,9 +9,12 @@ from scipy.stats import chisquare
 from engine.fakes import TableModel
 from engine.families import near_copy, path_to
 from univer import methods, outcome_law
+from univer.drafting.automaton_source import AutomatonSource
 from univer.drafting.base import DraftRequest
+from univer.drafting.combined import CombinedDraft
 from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.independent import IndependentDraft
+from univer.drafting.lookup import LookupSource
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling, generate, generate_rounds
 
@@ -74,6 +77,14 @@ def test_fault_2_a_deterministic_draft_is_no_bias():
     draft = TableModel(torch.tensor([[0.8, 0.2], [0.8, 0.2]]))
     result = long_text(TableModel(laws), draft, method="membership", tree="chain-1")
     assert_follows(result.sequences[0].tolist(), laws, size=2)
+
+
+@pytest.mark.parametrize("method", ["univer", "univer-mixed"])
+def test_guesses_beside_a_model_follow_the_table(method):
+    laws = random_laws(17)
+    draft = CombinedDraft(IndependentDraft(TableModel(random_laws(18))), [LookupSource(), AutomatonSource()])
+    result = long_text(TableModel(laws), draft, method=method, tree="4x2" if method == "univer-mixed" else "3x2")
+    assert_follows(result.sequences[0].tolist()[1:], laws)
 
 
 def test_look_up_follows_the_table():
