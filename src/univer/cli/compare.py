@@ -22,7 +22,7 @@ def compare(
     target: Target = DEFAULT_MODEL,
     draft: Annotated[
         str | None,
-        typer.Option(help="As for 'univer generate'. [default: skip=16-18 for the default model, else lookup]"),
+        typer.Option(help="As for 'univer generate'. [default: as there]"),
     ] = None,
     tree: Annotated[list[str] | None, typer.Option(help="A tree; may be given several times. [default: 2x5]")] = None,
     method: Annotated[
@@ -80,7 +80,8 @@ def compare(
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
     config = generation_config(model, ignore=ignore_config, greedy=False)
-    drafter = as_draft(make_draft(draft or default_draft(target), tokenizer, dtype, device, trust_remote_code), model)
+    named = draft or default_draft(target, model)
+    drafter = as_draft(make_draft(named, tokenizer, dtype, device, trust_remote_code), model)
     if drafter is None or drafter.fixed_only:
         raise ValueError("this draft proposes fixed tokens only, on which all methods are membership: name another")
     growths = {entry.growth for _, entry in comparison.entries}

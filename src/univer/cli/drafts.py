@@ -3,20 +3,29 @@
 from pathlib import Path
 from typing import Any
 
+from univer.drafting.eagle.checkpoint import is_head
 from univer.models import DEFAULT_MODEL, ModelNotFoundError, load
 
 __all__ = ["default_draft", "make_draft"]
 
 # Drafts that the engine knows by name; everything else is a model.
-_ENGINE_NAMES = ("first=", "skip=")
+_ENGINE_NAMES = ("eagle=", "first=", "skip=")
 
 
-def default_draft(target_name: str) -> str:
+def default_draft(target_name: str, target: Any) -> str:
     """The draft of a target for which none is named.
 
-    For the default model that is the model itself without the three layers whose loss it minds least; for others
-    look-up, which suits every tokenizer.
+    An EAGLE head where one for this very model comes with the package. Else, for the default model, the model itself
+    without the three layers whose loss it minds least; for others look-up, which suits every tokenizer.
+
+    Args:
+        target_name: Name under which the target was loaded.
+        target: The target.
     """
+    from univer.drafting.eagle.shipped import shipped_head
+
+    if shipped_head(target, target_name):
+        return "eagle"
     return "skip=16-18" if target_name == DEFAULT_MODEL else "lookup"
 
 
@@ -24,8 +33,9 @@ def make_draft(name: str, tokenizer: Any, dtype: str | None, device: str | None,
     """Make what `univer.generate` takes as its draft.
 
     Args:
-        name: `first=8`, `skip=16-18`, or a model as `univer.models.load` takes it; alone or with guess sources joined
-            to it by `+`, as in `skip=16-18+lookup`; or guess sources alone: `lookup`, `automaton`.
+        name: `eagle`, `eagle=DIRECTORY`, `first=8`, `skip=16-18`, or a model as `univer.models.load` takes it; alone or
+            with guess sources joined to it by `+`, as in `skip=16-18+lookup`; or guess sources alone: `lookup`,
+            `automaton`.
         tokenizer: The target's tokenizer, which a draft model has to share.
         dtype: For a model, see `univer.models.load`.
         device: Likewise.
@@ -43,11 +53,13 @@ def make_draft(name: str, tokenizer: Any, dtype: str | None, device: str | None,
     from univer.engine.drafts import split_sources, with_sources
 
     own, sources = split_sources(name)
-    if not own or own.startswith(_ENGINE_NAMES):
+    if own in ("", "eagle") or own.startswith(_ENGINE_NAMES) or is_head(own):
         return name
     try:
         model, own_tokenizer = load(own, dtype, device, trust_remote_code)
     except ModelNotFoundError as error:
-        raise ModelNotFoundError(f"{error}; other drafts are lookup, automaton, first=8, skip=16-18") from error
+        raise ModelNotFoundError(
+            f"{error}; other drafts are lookup, automaton, eagle, eagle=DIRECTORY, first=8, skip=16-18"
+        ) from error
     check_tokenizers(tokenizer, own_tokenizer)
     return with_sources(IndependentDraft(model, name=Path(own).name), sources)

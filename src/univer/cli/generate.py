@@ -26,8 +26,10 @@ def generate(
     draft: Annotated[
         str | None,
         typer.Option(
-            help="lookup; skip=16-18 (the target without these layers); first=8 (its first layers); or a model with "
-            "the target's tokenizer. [default: skip=16-18 for the default model, else lookup]"
+            help="eagle=DIRECTORY (an EAGLE head), or eagle for one that comes with the package; lookup; skip=16-18 "
+            "(the target without these layers); first=8 (its first layers); or a model with the target's tokenizer. "
+            "[default: a head for this target that comes with the package; else skip=16-18 for the default model, "
+            "lookup for others]"
         ),
     ] = None,
     method: Annotated[str, typer.Option(help="Verification method, see 'univer methods'.")] = "univer",
@@ -81,7 +83,7 @@ def generate(
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
     config = generation_config(model, ignore=ignore_config, greedy=sampling.greedy)
-    drafter = make_draft(draft or default_draft(target), tokenizer, dtype, device, trust_remote_code)
+    drafter = make_draft(draft or default_draft(target, model), tokenizer, dtype, device, trust_remote_code)
     outcome = run(
         model,
         drafter,

@@ -13,8 +13,8 @@ from univer.drafting.guesses import GuessSource
 
 SOURCE_NAMES = ("lookup", "automaton")
 FORMS = (
-    "'lookup', 'automaton', 'first=8', 'skip=16-18', some of them joined by '+' of which one at most runs a model, "
-    "such as 'skip=16-18+lookup', or pass a model"
+    "'lookup', 'automaton', 'eagle', 'eagle=DIRECTORY', 'first=8', 'skip=16-18', some of them joined by '+' of which "
+    "one at most runs a model, such as 'skip=16-18+lookup', or pass a model"
 )
 
 
@@ -24,8 +24,9 @@ def as_draft(draft: Any, target: Any) -> Draft | None:
     Args:
         draft: a causal language model; a draft; a guess source; None for plain decoding; `"lookup"` for prompt look-up;
             `"automaton"` for a suffix automaton; `"first=8"` for the target's first 8 layers; `"skip=16-18"` or
-            `"skip=3,16,17"` for the target without the layers named; several joined by `+`, of which one at most may
-            run a model: `"skip=16-18+lookup"`, `"lookup+automaton"`.
+            `"skip=3,16,17"` for the target without the layers named; `"eagle=DIRECTORY"`, or the directory alone, for
+            an EAGLE head, `"eagle"` for the one that comes with the package for the target; several joined by `+`, of
+            which one at most may run a model: `"skip=16-18+lookup"`, `"lookup+automaton"`.
         target: the target model, whose layers a self-draft runs.
 
     Returns:
@@ -106,8 +107,14 @@ def with_sources(draft: Draft | None, names: Sequence[str]) -> Draft:
 
 def _model_draft(part: str, whole: str, target: Any) -> Draft:
     """The draft that runs a model; `whole` is the text that it was taken from."""
+    from univer.drafting.eagle.checkpoint import is_head
+    from univer.drafting.eagle.draft import eagle_draft
     from univer.drafting.layers import early_exit, skip_layers
 
+    if part == "eagle":
+        return eagle_draft(target)
+    if part.startswith("eagle=") or is_head(part):
+        return eagle_draft(target, part.removeprefix("eagle="))
     if match := re.fullmatch(r"first=(\d+)", part):
         return early_exit(target, int(match[1]))
     if match := re.fullmatch(r"skip=((\d+(-\d+)?)(,\d+(-\d+)?)*)", part):

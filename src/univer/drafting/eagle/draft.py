@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from univer.drafting.base import DraftRequest
+from univer.drafting.eagle.checkpoint import load_head
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.session import EagleSession
+from univer.drafting.eagle.shipped import shipped_head
 from univer.engine.features import decoder_layers
 
 
@@ -54,6 +57,29 @@ class EagleDraft:
             ValueError: the target's hidden states or its vocabulary are not those that the head reads.
         """
         return EagleSession(self, request)
+
+
+def eagle_draft(target: Any, directory: str | Path | None = None) -> EagleDraft:
+    """The draft of a head on disk, in the target's dtype and on its device.
+
+    Args:
+        target: the target model.
+        directory: see `load_head`; None for the head that comes with the package for this target.
+
+    Raises:
+        ValueError: there is no such head, or it was made for another target.
+    """
+    if directory is None:
+        directory = shipped_head(target)
+        if directory is None:
+            raise ValueError(
+                f"no EAGLE head for this {type(target).__name__} comes with the package: name one by its directory, "
+                "'eagle=DIRECTORY', or train one with 'univer train-eagle'"
+            )
+    table = target.get_input_embeddings().weight
+    _, _, layers = decoder_layers(target)
+    head = load_head(directory, len(layers), table.detach(), table.dtype).to(table.device)
+    return EagleDraft(head.requires_grad_(False), target, name=f"eagle={Path(directory).name}")
 
 
 def check_target(head: EagleHead, target: Any) -> None:
