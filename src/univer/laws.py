@@ -7,6 +7,8 @@ its input.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -14,6 +16,8 @@ LAW_DTYPES = (torch.float32, torch.float64)
 
 # Entries of a row that are looked at together when its largest ones are searched.
 TOP_BLOCK = 64
+# Entries of rows that are worked on together on a CPU.
+CACHE_ENTRIES = 1 << 16
 
 
 def law_from_logits(logits: Tensor, step: str = "the model") -> Tensor:
@@ -143,13 +147,45 @@ def draw(rows: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
         >>> draw(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), torch.tensor([0.5, 0.5]))[1]
         tensor([ True, False])
     """
-    cumulative = rows.cumsum(-1, dtype=torch.float64)
-    total = cumulative[:, -1:].contiguous()
-    position = uniforms.to(device=rows.device, dtype=torch.float64).unsqueeze(-1) * total
-    token = torch.searchsorted(cumulative, position, right=True)
-    # u * total may round up to total itself; the last token with mass is the one meant.
-    last = torch.searchsorted(cumulative, total, right=False)
-    return torch.minimum(token, last).squeeze(-1), (total > 0).squeeze(-1)
+    uniforms = uniforms.to(device=rows.device, dtype=torch.float64).unsqueeze(-1)
+    parts = []
+    for part, coins in zip(cache_blocks(rows), cache_blocks(rows, uniforms), strict=True):
+        cumulative = part.cumsum(-1, dtype=torch.float64)
+        total = cumulative[:, -1:].contiguous()
+        token = torch.searchsorted(cumulative, coins * total, right=True)
+        # u * total may round up to total itself; the last token with mass is the one meant.
+        last = torch.searchsorted(cumulative, total, right=False)
+        parts.append((torch.minimum(token, last).squeeze(-1), (total > 0).squeeze(-1)))
+    tokens, alive = zip(*parts, strict=True)
+    return torch.cat(tokens), torch.cat(alive)
+
+
+def entropy(rows: Tensor) -> Tensor:
+    """`-sum_x Q(x) log Q(x)` in nats.
+
+    Args:
+        rows: laws `[n, V]`.
+
+    Returns:
+        `[n]`.
+
+    Example:
+        >>> entropy(torch.tensor([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]))
+        tensor([0.6931, 0.0000])
+    """
+    tiny = torch.finfo(rows.dtype).tiny
+    return torch.cat([-(part * (part + tiny).log_()).sum(-1) for part in cache_blocks(rows)]).clamp_(min=0)
+
+
+def cache_blocks(rows: Tensor, other: Tensor | None = None) -> Sequence[Tensor]:
+    """Cut rows into parts whose intermediate results stay in the cache of a CPU.
+
+    Args:
+        rows: `[n, V]`.
+        other: `[n, ...]`, cut likewise in place of `rows`.
+    """
+    count = max(1, CACHE_ENTRIES // max(1, rows.shape[1])) if rows.device.type == "cpu" else max(1, len(rows))
+    return (rows if other is None else other).split(count)
 
 
 def top_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -79,6 +79,31 @@ class Shape:
         )
 
 
+def with_slots(name: str, law: str, depth: int, slots: Sequence[tuple[int, int]]) -> Shape:
+    """A shape that has a node with each of the given slots, one below the other, and `depth` levels.
+
+    Args:
+        name: how the shape is called.
+        law: draft law.
+        depth: levels of children.
+        slots: fixed and sampled children of the nodes of the first path, from the root down; the last repeats.
+
+    Example:
+        >>> with_slots("wide", "greedy", 3, [(2, 1), (0, 1)]).parents
+        (-1, 0, 0, 0, 1, 4)
+    """
+    parents, fixed, sampled, node = [-1], [0], [0], 0
+    for level in range(depth):
+        fixed[node], sampled[node] = slots[min(level, len(slots) - 1)]
+        first = len(parents)
+        for _ in range(fixed[node] + sampled[node]):
+            parents.append(node)
+            fixed.append(0)
+            sampled.append(0)
+        node = first
+    return Shape(name, tuple(parents), law, tuple(fixed), tuple(sampled))
+
+
 def split_slots(count: int, law: str, sampled: int | None = None) -> tuple[int, int]:
     """How many of a node's `count` children are fixed and how many sampled under a draft law.
 

@@ -3,27 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
 
 from univer.drafting.growth.base import TreePolicy
+from univer.drafting.growth.eagle2 import Eagle2
+from univer.drafting.growth.grow import Grow
+from univer.drafting.growth.opt import OptTree
+from univer.drafting.growth.policy import SHORT
 from univer.drafting.growth.static import Static
 from univer.drafting.shapes import Shape, parse_shape
 
 TreeSpec = str | Sequence[int] | Sequence[Sequence[int]] | Shape | TreePolicy
+
+POLICIES: dict[str, type[Any]] = {"grow": Grow, "eagle2": Eagle2, "opt": OptTree}
 
 
 def parse_tree(spec: TreeSpec) -> TreePolicy:
     """The policy that a user names.
 
     Args:
-        spec: what `parse_shape` takes, or a policy.
+        spec: `"grow"`, `"eagle2"` or `"opt"`, with parameters as in `"grow:nodes=48,depth=6"`; a shape in any form that
+            `parse_shape` takes; or a policy.
 
     Raises:
-        ValueError: it is no tree.
+        ValueError: it is no tree, or a parameter is unknown or out of range.
 
     Example:
-        >>> parse_tree("2x5").max_nodes
-        62
+        >>> parse_tree("2x5").max_nodes, parse_tree("eagle2:nodes=40,depth=5").name
+        (62, 'eagle2:nodes=40,depth=5')
     """
     if isinstance(spec, TreePolicy):
         return spec
+    if isinstance(spec, str) and (kind := spec.partition(":")[0]) in POLICIES:
+        policy: TreePolicy = POLICIES[kind](**_parameters(kind, spec.partition(":")[2]))
+        return policy
     return Static(spec if isinstance(spec, Shape) else parse_shape(spec, "mixed"))
+
+
+def _parameters(kind: str, text: str) -> dict[str, float]:
+    """Parameters by field name, from `"nodes=48,depth=6"`."""
+    names = {SHORT.get(field.name, field.name): field.name for field in fields(POLICIES[kind])}
+    found: dict[str, float] = {}
+    for part in text.split(",") if text else ():
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in names:
+            raise ValueError(
+                f"the tree policy {kind!r} has no parameter {part!r}; it takes {', '.join(names)}, "
+                f"as in '{kind}:nodes=48,depth=6'"
+            )
+        if names[name] in found:
+            raise ValueError(f"the tree policy {kind!r} is given {name} twice")
+        try:
+            found[names[name]] = float(value) if any(sign in value for sign in ".eE") else int(value)
+        except ValueError:
+            raise ValueError(f"{name} of the tree policy {kind!r} is a number, not {value!r}") from None
+    return found

@@ -1,0 +1,188 @@
+"""One tree of the policy `grow` with sampled children, and what its request has learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth.base import Guess, NodeSlots
+from univer.drafting.growth.budget import Budget, concave_steps
+from univer.drafting.growth.calibration import Calibration
+from univer.drafting.growth.candidates import candidates
+from univer.drafting.growth.estimate import Estimates, Floats
+from univer.drafting.growth.threshold import Threshold
+from univer.laws import entropy
+from univer.tree import DraftTree
+
+if TYPE_CHECKING:
+    from univer.drafting.growth.grow import Grow
+
+
+class GrowGrower:
+    """Growth of one request's trees with sampled children.
+
+    Args:
+        policy: the settings.
+        law: draft law.
+        threshold: the threshold of this request.
+    """
+
+    def __init__(self, policy: Grow, law: str, threshold: Threshold) -> None:
+        self._policy = policy
+        self._law = law
+        self._threshold = threshold
+        self._calibration = Calibration(policy.prior)
+        self._last: GrowingTree | None = None
+
+    def begin(self, depth: int) -> GrowingTree:
+        """Start a tree of at most `depth` levels."""
+        depth = min(depth, self._policy.max_depth)
+        self._last = GrowingTree(self._policy, self._law, depth, self._threshold.value, self._calibration)
+        return self._last
+
+    def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
+        """Compare the estimates with what was accepted, and the size of the tree with the mean budget."""
+        last = self._last
+        if last is not None and last.tree is tree:
+            self._calibration.count(tree, path, last.estimates)
+            if last.depth == self._policy.max_depth:
+                self._threshold.count(len(tree) - 1)
+
+
+class Decided(NamedTuple):
+    """What is known of a node whose children are being drawn.
+
+    Attributes:
+        place: its place in the level.
+        estimates: `e(x)` of its fixed children, before correction.
+        mass: `m`, what the draft's law has left for sampled children.
+    """
+
+    place: int
+    estimates: Floats
+    mass: float
+
+
+class GrowingTree:
+    """One such tree.
+
+    Args:
+        policy: the settings.
+        law: draft law.
+        depth: levels of children that the tree may have.
+        threshold: least expected acceptance of a slot.
+        calibration: corrects estimates.
+    """
+
+    def __init__(self, policy: Grow, law: str, depth: int, threshold: float, calibration: Calibration) -> None:
+        self.law = law
+        self.depth = depth
+        self.tree: DraftTree | None = None
+        self.weights = [1.0]
+        self.estimates = [1.0]
+        self._policy = policy
+        self._threshold = threshold
+        self._calibration = calibration
+        self._fixed = 0 if law in ("swor", "chain") else policy.top_k
+        self._sampled = policy.most_sampled(law)
+        self._level: dict[int, Decided] = {}
+        self._rows = torch.empty(0)
+        self._belief = Estimates(np.zeros(0))
+
+    def slots(
+        self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
+    ) -> list[NodeSlots]:
+        """The numbers of fixed and sampled slots that are worth most for the whole level."""
+        ranked = candidates(rows, self._fixed, guesses)
+        self._rows, self._belief = rows, Estimates(entropy(rows).double().cpu().numpy())
+        chances, estimates = np.zeros((2, len(nodes), self._fixed))
+        for place, best in enumerate(ranked):
+            chances[place, : len(best)] = [entry.chance for entry in best]
+            estimates[place, : len(best)] = self._belief.fixed(place, best)
+        masses = np.maximum(1 - np.concatenate([np.zeros((len(nodes), 1)), chances.cumsum(1)], 1), 0.0)
+        believed = self._calibration.corrected("fixed", estimates)
+        fixed_values = np.concatenate([np.zeros((len(nodes), 1)), believed.cumsum(1)], 1)
+        known = np.array([len(best) for best in ranked])
+        fixed_values[np.arange(self._fixed + 1) > known[:, None]] = -np.inf
+        first = self._calibration.corrected("sampled", self._belief.sampled(masses))
+        values = np.stack([fixed_values + tail for tail in self._belief.tails(masses, first, self._sampled)], -1)
+
+        weights = np.array([self.weights[node] for node in nodes])
+        steps, splits = [], []
+        for place in range(len(nodes)):
+            best_values, split = best_by_count(values[place], self._policy.top_k)
+            steps += concave_steps(place, weights[place] * best_values)
+            splits.append(split)
+        foresight = self._policy.foresight if tree.depths[nodes[0]] + 1 < self.depth else 0.0
+        budget = Budget(self._policy.max_nodes - (len(tree) - 1), self._threshold, foresight)
+        decisions = []
+        for place, (node, count) in enumerate(zip(nodes, budget.choose(steps, len(nodes)), strict=True)):
+            fixed, sampled = splits[place][count]
+            self._level[node] = Decided(place, estimates[place, :fixed], float(masses[place, fixed]))
+            decisions.append(NodeSlots(tuple(entry.token for entry in ranked[place][:fixed]), sampled))
+        return decisions
+
+    def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
+        """The new nodes of enough weight."""
+        if tree.depths[new[0] if new else 0] > 0:
+            self._weigh(tree, new)
+        if not new or tree.depths[new[0]] >= self.depth or len(tree) > self._policy.max_nodes:
+            return []
+        return [node for node in new if self.weights[node] >= self._threshold]
+
+    def _weigh(self, tree: TreeBuilder, new: Sequence[int]) -> None:
+        """Weights of new nodes: of fixed children as decided, of sampled ones by their tokens."""
+        sampled = [node for node in new if tree.slots[node] == "sampled"]
+        places = [self._level[tree.parents[node]].place for node in sampled]
+        drawn = self._rows[places, [tree.tokens[node] for node in sampled]].tolist() if sampled else []
+        chance = dict(zip(sampled, drawn, strict=True))
+        rank: dict[int, int] = {}
+        # What is left of a node's mass, and the chance that it comes to its next sampled child.
+        left: dict[int, tuple[float, float]] = {}
+        for node in new:
+            parent = tree.parents[node]
+            decided = self._level[parent]
+            if tree.slots[node] == "fixed":
+                estimate = float(decided.estimates[rank.get(parent, 0)])
+                rank[parent] = rank.get(parent, 0) + 1
+            else:
+                mass, reached = left.get(parent, (decided.mass, 1.0))
+                estimate = reached * self._belief.drawn(decided.place, mass, chance[node])
+                left[parent] = max(mass - chance[node], 0.0), reached - estimate
+            self.estimates.append(estimate)
+            believed = float(self._calibration.corrected(tree.slots[node], np.array(estimate)))
+            self.weights.append(self.weights[parent] * believed)
+
+    def finish(self, tree: TreeBuilder) -> DraftTree:
+        """The tree, from which nothing is left out."""
+        self.tree = tree.finish()
+        return self.tree
+
+
+def best_by_count(values: Floats, most: int) -> tuple[Floats, list[tuple[int, int]]]:
+    """The best split of every number of slots.
+
+    Args:
+        values: worth of a node with `k` fixed and `r` sampled children `[K + 1, R + 1]`.
+        most: most children.
+
+    Returns:
+        Worth of the best split of 0, 1, 2, ... slots, and that split.
+
+    Example:
+        >>> best_by_count(np.array([[0.0, 0.6], [0.5, 0.8]]), 2)
+        (array([0. , 0.6, 0.8]), [(0, 0), (0, 1), (1, 1)])
+    """
+    fixed, sampled = values.shape
+    worth, splits = [], []
+    for count in range(min(most, fixed + sampled - 2) + 1):
+        options = [(count - r, r) for r in range(sampled) if 0 <= count - r < fixed]
+        best = max(options, key=lambda option: values[option])
+        worth.append(values[best])
+        splits.append(best)
+    return np.array(worth), splits
