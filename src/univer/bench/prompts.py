@@ -32,7 +32,8 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
 
     Args:
         path: a JSONL file with `turns` (the first one counts) and, if there are, `question_id` and `category`: the
-            format of Spec-Bench; None for the 36 prompts of six kinds that come with the package.
+            format of Spec-Bench; or with `text` and, if there is, `kind`. None for the 36 prompts of six kinds that
+            come with the package to report on.
         limit: how many prompts to take: first one of every kind, then a second one, and so on.
 
     Returns:
@@ -64,10 +65,13 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
 def _read(line: str, number: int) -> Prompt:
     try:
         entry: dict[str, Any] = json.loads(line)
-        text = entry["turns"][0]
+        text = entry["text"] if "text" in entry else entry["turns"][0]
     except (json.JSONDecodeError, KeyError, IndexError, TypeError) as error:
-        raise ValueError(f"line {number} is no prompt: expected an object with a list 'turns' ({error})") from error
-    return Prompt(str(entry.get("question_id", number)), str(entry.get("category", "prompt")), text)
+        raise ValueError(
+            f"line {number} is no prompt: expected an object with 'text' or a list 'turns' ({error})"
+        ) from error
+    kind = entry.get("category", entry.get("kind", "prompt"))
+    return Prompt(str(entry.get("question_id", number)), str(kind), text)
 
 
 def encode(tokenizer: Any, text: str) -> Tensor:

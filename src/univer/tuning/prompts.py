@@ -1,0 +1,56 @@
+"""Prompts to tune on and others to check on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from univer.bench.prompts import encode, load_prompts
+from univer.engine.checks import context_limit
+
+
+def split_prompts(
+    path: Path | None, target: Any, tokenizer: Any, fit: int, held_out: int, room: int
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Prompts to measure on and other prompts to check on, kind after kind in turn.
+
+    Args:
+        path: JSONL file of prompts; None for those that come with the package to train on, never those of its reports.
+        target: the target, whose context limits the prompts' length.
+        tokenizer: its tokenizer.
+        fit: how many to measure on.
+        held_out: how many others to check on. A file with too few leaves a third of them for that.
+        room: tokens that must fit behind a prompt; longer prompts are passed over.
+
+    Returns:
+        Both as token ids `[1, L]`.
+
+    Raises:
+        ValueError: no prompt is short enough.
+    """
+    source = Path(str(files("univer.training").joinpath("prompts.jsonl"))) if path is None else path
+    limit = context_limit(target)
+    fitting: list[Tensor] = []
+    for prompt in load_prompts(source):
+        ids = encode(tokenizer, prompt.text).to(target.device)
+        if limit is None or ids.shape[1] + room <= limit:
+            fitting.append(ids)
+        if len(fitting) == fit + held_out:
+            break
+    if not fitting:
+        raise ValueError(
+            f"no prompt of {source} leaves room for {room} tokens in the {limit} positions of the target: give shorter "
+            "prompts, or ask for smaller trees and shorter texts"
+        )
+    return _split(fitting, fit, held_out)
+
+
+def _split(prompts: Sequence[Tensor], fit: int, held_out: int) -> tuple[list[Tensor], list[Tensor]]:
+    if len(prompts) < fit + held_out:
+        held_out = min(held_out, len(prompts) // 3 or len(prompts) - 1)
+        fit = len(prompts) - held_out
+    return list(prompts[:fit]), list(prompts[fit : fit + held_out])
