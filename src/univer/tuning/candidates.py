@@ -1,33 +1,27 @@
-"""Trees that may suit a machine, and what each of them brings on the same contexts."""
+"""Trees that may suit a machine."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import torch
-
-from univer.bench.contexts import SampledText, drafted_trees
 from univer.drafting.base import Draft
 from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import parse_tree
-from univer.engine import Sampling
 from univer.engine.plan import TreePlan
 from univer.methods import Method
-from univer.tuning.acceptance import AcceptanceCounts
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
 from univer.tuning.planner import Plan
-from univer.tuning.watch import Turns
-from univer.verdict import end_law
 
 # Planned trees, of those that the programme rates best, that are measured.
 PLANNED = 4
-# Budgets of growing trees, as shares of the best planned tree's size: they put the nodes where they pay.
-BUDGETS = (0.5, 0.75, 1.0, 1.5)
-SMALLEST_BUDGET = 4
+# Thresholds of growing trees, as multiples of what a node costs in tokens.
+PRICES = (0.5, 1.0, 2.0)
+CHEAPEST, DEAREST = 1e-3, 0.3
+# Growing trees put their nodes where they pay, so single ones may be larger than the best static one.
+ROOM = 2
 
 
 @dataclass
@@ -83,57 +77,37 @@ def tree_text(parents: Sequence[int]) -> str:
     return json.dumps(list(parents), separators=(",", ":"))
 
 
-def parse_text(tree: str) -> TreePolicy:
-    """The policy of a text that `--tree` takes.
-
-    Args:
-        tree: a name, a policy with parameters, or a JSON list.
-
-    Raises:
-        ValueError: it is no tree.
-    """
-    if not tree.startswith("["):
-        return parse_tree(tree)
-    try:
-        entries = json.loads(tree)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"the tree {tree!r} is not a JSON list: {error}") from error
-    return parse_tree(entries)
-
-
 def list_candidates(
-    plans: Sequence[Plan],
+    plans: Sequence[tuple[Plan, float]],
+    costs: Costs,
     draft: Draft,
     method: Method,
     order: str | None,
     max_nodes: int,
-    max_depth: int,
     *,
     greedy: bool,
 ) -> list[Candidate]:
     """Candidates that the method takes.
 
     Args:
-        plans: planned trees, the best first.
+        plans: planned trees with their tokens per second, the best first, at least one.
+        costs: seconds of every part of a round.
         draft: the draft.
         method: the verification method.
         order: sibling order, or None for the method's own.
         max_nodes: largest tree.
-        max_depth: deepest tree.
         greedy: whether the temperature is 0.
     """
-    texts = {tree_text(plan.parents): "planned" for plan in plans[:PLANNED]}
-    for tree in ("chain-5",) if method.draft_law == "chain" else ("2x5",):
-        if parse_tree(tree).max_nodes <= max_nodes:
-            texts.setdefault(tree, "default")
+    texts = {tree_text(plan.parents): "planned" for plan, _ in plans[:PLANNED]}
+    default = "chain-5" if method.draft_law == "chain" else "2x5"
+    if parse_tree(default).max_nodes <= max_nodes:
+        texts.setdefault(default, "default")
     if method.draft_law != "chain" and not draft.fixed_only:
-        best = plans[0].nodes if plans else max_nodes
-        depth = max([len(plan.widths) for plan in plans[:PLANNED]], default=max_depth)
-        for tree, source in _growing(best, depth, max_nodes, max_depth):
-            texts.setdefault(tree, source)
+        for tree in growing_texts(*plans[0], costs, max_nodes):
+            texts.setdefault(tree, tree.partition(":")[0])
     found = []
     for tree, source in texts.items():
-        policy = parse_text(tree)
+        policy = parse_tree(tree)
         try:
             TreePlan(policy, draft, method, order, greedy=greedy)
         except ValueError:
@@ -143,116 +117,43 @@ def list_candidates(
     return found
 
 
-def _growing(nodes: int, depth: int, max_nodes: int, max_depth: int) -> Iterator[tuple[str, str]]:
-    """Texts of growing policies around a size."""
-    budgets = sorted({min(max_nodes, max(SMALLEST_BUDGET, round(share * nodes))) for share in BUDGETS})
-    depths = sorted({min(max_depth, depth), min(max_depth, depth + 1)})
-    for budget in budgets:
-        yield f"grow:nodes={max_nodes},mean={budget},depth={depths[-1]}", "grow"
-        for levels in depths:
-            yield f"eagle2:nodes={budget},depth={levels},top_k={min(10, budget)}", "eagle2"
+def growing_texts(plan: Plan, speed: float, costs: Costs, max_nodes: int) -> list[str]:
+    """Growing trees about as large as the best planned one.
 
-
-def measure(
-    target: Any,
-    draft: Draft,
-    texts: Sequence[SampledText],
-    candidates: Sequence[Candidate],
-    judge: Method,
-    law: str,
-    *,
-    order: str | None,
-    sampling: Sampling,
-    draft_sampling: Sampling,
-    seed: int,
-    trees: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> None:
-    """Measure candidates on the same contexts, by the exact law of the outcome, and note it in them.
+    At `s` tokens per second a node that makes the round longer by `c` seconds pays if it adds `s c` tokens, and a level
+    that costs `d` seconds if it adds `s d`: those are the thresholds of the policies.
 
     Args:
-        target: a causal language model.
-        draft: the draft.
-        texts: texts of the target's own with the places to draft at.
-        candidates: the candidates.
-        judge: the method that decides.
-        law: draft law of the method.
-        order: sibling order, or None for the method's own.
-        sampling: settings of the target's laws.
-        draft_sampling: settings of the draft's laws.
-        seed: of all draws.
-        trees: trees per place and candidate.
-        progress: called with the number of trees done and that of all.
+        plan: the best planned tree.
+        speed: its tokens per second.
+        costs: seconds of every part of a round.
+        max_nodes: largest tree.
     """
-    watched = [(Turns((candidate.policy,)), law) for candidate in candidates]
-    total, done = sum(len(text.places) for text in texts) * len(candidates) * trees, 0
-    for number, text in enumerate(texts):
-        found: list[list[tuple[float, int, tuple[int, ...]]]] = [[] for _ in candidates]
-        places = drafted_trees(
-            target,
-            draft,
-            text,
-            watched,
-            sampling=sampling,
-            draft_sampling=draft_sampling,
-            trees=trees,
-            seed=seed + number,
-        )
-        for turn, context in enumerate(places):
-            place = turn % len(candidates)
-            depths = torch.from_numpy(context.tree.topology.depths)
-            ends = end_law(context.tree, context.laws, judge, order)
-            seen = watched[place][0].log[-1]
-            found[place].append((1 + float(ends @ depths.to(ends)), seen.nodes, seen.widths))
-            done += 1
-            progress(done, total)
-        for candidate, own in zip(candidates, found, strict=True):
-            taus, nodes, widths = zip(*own, strict=True)
-            candidate.taus.append(list(taus))
-            candidate.nodes.append(list(nodes))
-            candidate.widths.append(list(widths))
+    depth = len(plan.widths)
+    size = min(max_nodes, plan.nodes + 2)
+    most = min(max_nodes, max(ROOM * plan.nodes, 8))
+    longer = costs.round_seconds(most + 1, plan.widths) - costs.round_seconds(plan.nodes, plan.widths)
+    price = speed * longer / (most + 1 - plan.nodes)
+    prices = [min(DEAREST, max(CHEAPEST, multiple * price)) for multiple in PRICES]
+    level = min(1.0, speed * costs.levels(2))
+    return [
+        *(f"grow:nodes={most},depth={depth},threshold={price:.2g}" for price in prices),
+        f"grow:nodes={most},depth={depth + 1},threshold={prices[1]:.2g}",
+        *(f"eagle2:nodes={nodes},depth={depth},top_k={min(10, nodes)}" for nodes in sorted({size, most})),
+        f"opt:nodes={most},depth={depth + 2},cost={level:.2g}",
+    ]
 
 
-def count_acceptance(
-    target: Any,
-    draft: Draft,
-    texts: Sequence[SampledText],
-    counts: AcceptanceCounts,
-    *,
-    sampling: Sampling,
-    draft_sampling: Sampling,
-    seed: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> None:
-    """Count acceptance on the texts; see `AcceptanceCounts`.
+def with_mean(candidate: Candidate) -> Candidate | None:
+    """The same growing trees, held to their mean size by each request's own counts; None for other trees.
 
     Args:
-        target: a causal language model.
-        draft: the draft.
-        texts: texts of the target's own with the places to draft at.
-        counts: counts to add to.
-        sampling: settings of the target's laws.
-        draft_sampling: settings of the draft's laws.
-        seed: of all draws.
-        progress: called with the number of trees done and that of all.
+        candidate: a candidate that was measured.
     """
-    watched = Turns((parse_tree(counts.probe()),))
-    generator = torch.Generator().manual_seed(seed)
-    total, done = sum(len(text.places) for text in texts), 0
-    for number, text in enumerate(texts):
-        for context in drafted_trees(
-            target,
-            draft,
-            text,
-            [(watched, counts.law)],
-            sampling=sampling,
-            draft_sampling=draft_sampling,
-            trees=1,
-            seed=seed + number,
-        ):
-            counts.add(context.tree, context.laws, watched.log[-1].asked, generator)
-            done += 1
-            progress(done, total)
+    if candidate.source != "grow":
+        return None
+    tree = f"{candidate.tree},mean={max(1.0, candidate.mean_nodes):.3g}"
+    return Candidate(tree, candidate.source, parse_tree(tree))
 
 
 def _mean(values: Sequence[float]) -> float:

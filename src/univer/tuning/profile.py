@@ -11,7 +11,7 @@ from typing import Any
 from univer.bench.machine import machine
 from univer.drafting.eagle.shipped import fingerprint
 from univer.drafting.growth import TreePolicy
-from univer.tuning.candidates import parse_text
+from univer.drafting.growth.parse import parse_tree
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
 
@@ -46,7 +46,7 @@ class Profile:
         """
         if self.tree is None:
             raise ValueError("tuning was interrupted before a tree was chosen: run 'univer tune' again")
-        return parse_text(self.tree)
+        return parse_tree(self.tree)
 
     def speed(self, prompt_tokens: int, new_tokens: int) -> float | None:
         """Expected tokens per second of a text, its prompt included; None without a forecast.

@@ -18,14 +18,17 @@ from univer.engine.plan import TreePlan
 from univer.engine.stopping import eos_tokens
 from univer.methods import resolve
 from univer.tuning.acceptance import AcceptanceCounts
-from univer.tuning.candidates import Candidate, count_acceptance, list_candidates, measure
+from univer.tuning.candidates import Candidate, list_candidates, with_mean
 from univer.tuning.check import Check, check_forecast
+from univer.tuning.contexts import Contexts
 from univer.tuning.costs import Costs, cost_shapes, fit_costs
 from univer.tuning.planner import Plan, best_plans, fastest
 from univer.tuning.profile import Profile, dtype_name, target_name
 from univer.tuning.settings import TuneSettings
 from univer.tuning.timing import Timings, time_rounds
 
+# Depths at which acceptance is told apart.
+DEPTHS = 6
 # Candidates whose real rounds are timed.
 SHORTLIST = 6
 # Length of the texts that speeds are told for: what `univer generate` writes unless told otherwise.
@@ -83,42 +86,22 @@ class Tuning:
         """
         settings = self.settings
         self._measure_costs(fit, tell)
-        texts = self._texts(fit, tell)
-        laws: dict[str, Any] = {"sampling": settings.sampling, "draft_sampling": settings.draft_sampling}
-        counts = AcceptanceCounts(self._judge, self._law, min(6, settings.max_depth), settings.width)
-        self.counts = counts
-        count_acceptance(
+        contexts = Contexts(
             self.target,
             self.draft,
-            texts,
-            counts,
-            **laws,
-            seed=settings.seed,
-            progress=lambda done, total: tell("acceptance", done, total),
-        )
-        self._plan()
-        candidates = list_candidates(
-            [plan for plan, _ in self.plans],
-            self.draft,
-            settings.method,
-            settings.order,
-            settings.max_nodes,
-            settings.max_depth,
-            greedy=settings.sampling.greedy,
-        )
-        self.candidates = candidates
-        measure(
-            self.target,
-            self.draft,
-            texts,
-            candidates,
+            self._texts(fit, tell),
             self._judge,
             self._law,
-            order=settings.order,
-            **laws,
-            seed=settings.seed,
-            progress=lambda done, total: tell("candidates", done, total),
+            settings.order,
+            settings.sampling,
+            settings.draft_sampling,
+            settings.seed,
         )
+        self.counts = AcceptanceCounts(self._judge, self._law, min(DEPTHS, settings.max_depth), settings.width)
+        contexts.count(self.counts, lambda done, total: tell("acceptance", done, total))
+        self._plan()
+        contexts.measure(self.candidates, lambda done, total: tell("candidates", done, total))
+        self._hold_mean(contexts)
         self._choose(fit, tell)
         self._check(held_out, tell)
 
@@ -232,13 +215,29 @@ class Tuning:
         assert self.costs is not None, "costs were measured before"
         assert self.counts is not None, "acceptance was counted before"
         chances = self.counts.table()
-        if not chances:
-            return
         rated = fastest(best_plans(chances, settings.max_nodes, settings.max_depth), self.costs.round_seconds)
         of_depth: dict[int, tuple[Plan, float]] = {}
         for plan, speed in rated:
             of_depth.setdefault(len(plan.widths), (plan, speed))
         self.plans = list(of_depth.values())
+        self.candidates = list_candidates(
+            self.plans,
+            self.costs,
+            self.draft,
+            settings.method,
+            settings.order,
+            settings.max_nodes,
+            greedy=settings.sampling.greedy,
+        )
+
+    def _hold_mean(self, contexts: Contexts) -> None:
+        """Try the best growing trees once more with their size held to its mean by every request's own counts."""
+        for entry in self.ranked():
+            held = with_mean(entry)
+            if held is not None:
+                contexts.measure([held])
+                self.candidates.append(held)
+                return
 
     def _choose(self, prompts: Sequence[Tensor], tell: Tell) -> None:
         """Time real rounds of the most promising candidates and take the fastest."""

@@ -44,12 +44,14 @@ class Turns:
     Attributes:
         log: one entry per finished tree, in order.
         counts: trees begun by each policy.
+        started: growers of the requests begun, in order.
     """
 
     policies: tuple[TreePolicy, ...]
     seed: int = 0
     log: list[Seen] = field(default_factory=list, compare=False)
     counts: list[int] = field(default_factory=list, compare=False)
+    started: list[TurnsGrower] = field(default_factory=list, compare=False)
 
     @property
     def name(self) -> str:
@@ -72,7 +74,8 @@ class Turns:
 
     def start(self, law: str, *, greedy: bool = False) -> TurnsGrower:
         """Begin a request of all of them."""
-        return TurnsGrower(self, [policy.start(law, greedy=greedy) for policy in self.policies])
+        self.started.append(TurnsGrower(self, [policy.start(law, greedy=greedy) for policy in self.policies]))
+        return self.started[-1]
 
 
 class TurnsGrower:

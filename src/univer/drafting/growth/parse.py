@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -24,21 +25,32 @@ def parse_tree(spec: TreeSpec) -> TreePolicy:
 
     Args:
         spec: `"grow"`, `"eagle2"` or `"opt"`, with parameters as in `"grow:nodes=48,depth=6"`; a shape in any form that
-            `parse_shape` takes; or a policy.
+            `parse_shape` takes, lists also as JSON text; or a policy.
 
     Raises:
         ValueError: it is no tree, or a parameter is unknown or out of range.
 
     Example:
-        >>> parse_tree("2x5").max_nodes, parse_tree("eagle2:nodes=40,depth=5").name
-        (62, 'eagle2:nodes=40,depth=5')
+        >>> parse_tree("2x5").max_nodes, parse_tree("[-1, 0, 0]").max_nodes
+        (62, 2)
+        >>> parse_tree("eagle2:nodes=40,depth=5").name
+        'eagle2:nodes=40,depth=5'
     """
     if isinstance(spec, TreePolicy):
         return spec
     if isinstance(spec, str) and (kind := spec.partition(":")[0]) in POLICIES:
         policy: TreePolicy = POLICIES[kind](**_parameters(kind, spec.partition(":")[2]))
         return policy
-    return Static(spec if isinstance(spec, Shape) else parse_shape(spec, "mixed"))
+    if isinstance(spec, Shape):
+        return Static(spec)
+    return Static(parse_shape(_listed(spec) if isinstance(spec, str) and spec.startswith("[") else spec, "mixed"))
+
+
+def _listed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"the tree {text!r} is not a JSON list: {error}") from error
 
 
 def _parameters(kind: str, text: str) -> dict[str, float]:
