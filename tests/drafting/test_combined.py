@@ -94,7 +94,7 @@ def test_guesses_below_a_guess_are_asked_for_with_its_path():
 @pytest.mark.parametrize(
     "spec", ["skip=1+lookup", "first=2+automaton", "lookup+skip=1", "skip=1+lookup+automaton", "model"]
 )
-@pytest.mark.parametrize("tree", ["3x2", "2x4"])
+@pytest.mark.parametrize("tree", ["3x2", "grow:nodes=12", "opt:nodes=12"])
 def test_greedy_text_is_the_target_s_own(spec, tree):
     target = tiny("llama")
     draft = CombinedDraft(IndependentDraft(near_copy("llama")), [AutomatonSource()]) if spec == "model" else spec

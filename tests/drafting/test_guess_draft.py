@@ -55,7 +55,7 @@ def test_a_source_is_needed():
 
 
 @pytest.mark.parametrize("draft", ["lookup", "automaton", "lookup+automaton", "automaton+lookup", LookupSource()])
-@pytest.mark.parametrize("tree", ["2x3", "chain-4"])
+@pytest.mark.parametrize("tree", ["2x3", "chain-4", "grow:nodes=12", "eagle2:nodes=12,depth=4,top_k=3", "opt:nodes=12"])
 def test_greedy_text_is_the_target_s_own(draft, tree):
     result = generate(tiny("llama"), draft, PROMPT, tree=tree, temperature=0, max_new_tokens=24, eos_token_id=None)
     assert result.sequences[0].tolist() == greedy_reference(tiny("llama"), PROMPT[0].tolist(), 24)
