@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -89,14 +89,13 @@ class Grown:
 
     Args:
         model: the model.
-        law: draft law.
-        policy: how trees grow; it decides while they are enumerated, so it sees what was drawn and nothing else.
+        grown: chance of every tree, the tree, and prefix numbers of its nodes, as `grown_trees` gives them.
         depth: depth that no node exceeds.
     """
 
-    def __init__(self, model: TableModel, law: str, policy: Policy, depth: int) -> None:
+    def __init__(self, model: TableModel, grown: Iterable[tuple[float, DraftTree, list[int]]], depth: int) -> None:
         self.model, self.depth = model, depth
-        chances, trees, prefixes = zip(*grown_trees(model, law, policy), strict=True)
+        chances, trees, prefixes = zip(*grown, strict=True)
         self.forest = Forest.union(trees)
         self.prefixes = np.concatenate(prefixes)
         self.chances = np.repeat(np.array(chances), [len(tree) for tree in trees])
@@ -124,7 +123,8 @@ def grown_trees(model: TableModel, law: str, policy: Policy) -> Iterator[tuple[f
     Args:
         model: the model.
         law: draft law.
-        policy: what to do next, or None when the tree is done.
+        policy: what to do next, or None when the tree is done; it decides while the trees are enumerated, so it sees
+            what was drawn and nothing else.
     """
     waiting: list[tuple[float, Partial]] = [(1.0, Partial())]
     while waiting:

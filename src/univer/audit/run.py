@@ -21,7 +21,7 @@ from univer.audit.decision import (
 )
 from univer.audit.examine import FLOAT32_ERROR, FLOAT64_ERROR, Examination, Record
 from univer.audit.flaws import worst
-from univer.audit.growth import Grown
+from univer.audit.growth import Grown, grown_trees
 from univer.audit.models import make_model
 from univer.audit.montecarlo import ROWS, SHARED_UNIFORMS, count_decisions, differing_verdicts, fixed_trees
 from univer.audit.policies import DEPTH, LAWFUL
@@ -171,7 +171,8 @@ def _grow(row: Row, subject: Subject, seed: int) -> None:
 
 @cache
 def _grown(law: str, policy: str, kind: str, seed: int) -> Grown:
-    return Grown(make_model(kind, 3, DEPTH + 1, seed), law, LAWFUL[policy](law), DEPTH)
+    model = make_model(kind, 3, DEPTH + 1, seed)
+    return Grown(model, grown_trees(model, law, LAWFUL[policy](law)), DEPTH)
 
 
 def _count(row: Row, subject: Subject, rows: int, seed: int) -> None:

