@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
+from drafting.eagle.pairs import random_draft
 from engine.fakes import TableModel
 from engine.families import greedy_reference, near_copy, tiny
 from univer.drafting.automaton_source import AutomatonSource
@@ -102,6 +103,22 @@ def test_greedy_text_is_the_target_s_own(spec, tree):
     assert result.sequences[0].tolist() == greedy_reference(target, COMMITTED, 16)
     if spec == "lookup+skip=1":
         assert result.stats.draft == "skip=1+lookup"
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+@pytest.mark.parametrize("tree", ["3x3", "grow:nodes=16"])
+def test_guesses_beside_a_head_reach_tokens_that_it_cannot_propose(tree, reduced):
+    # Of a reduced draft vocabulary some tokens have Q = 0; the head reads them below a guess all the same.
+    target, head = tiny("llama"), random_draft("llama", 3, reduced)
+    draft = CombinedDraft(head, [LookupSource(), AutomatonSource()])
+    assert draft.features == head.features
+    options = {"tree": tree, "max_new_tokens": 24, "eos_token_id": None}
+    greedy = generate(target, draft, PROMPT, temperature=0, **options)
+    assert greedy.sequences[0].tolist() == greedy_reference(target, COMMITTED, 24)
+    alone = generate(target, head, PROMPT, temperature=0, **options)
+    assert greedy.stats.tau > alone.stats.tau
+    texts = [generate(target, draft, PROMPT, seed=seed, **options).sequences.tolist() for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
 
 
 @pytest.mark.parametrize("method", ["univer", "mixed", "univer-mixed", "membership"])

@@ -55,8 +55,9 @@ def generate(
     Args:
         target: a causal language model of transformers with attention layers only.
         draft: another causal language model with the same token ids (its size, device and dtype are free); a draft
-            object; `"lookup"` for prompt look-up; `"eagle=DIRECTORY"` for an EAGLE head; `"first=8"` for the target's
-            first 8 layers; `"skip=16-18"` for the target without these layers; None for plain decoding.
+            object; `"eagle=DIRECTORY"` for an EAGLE head; `"first=8"` for the target's first 8 layers; `"skip=16-18"`
+            for the target without these layers; `"lookup"` or `"automaton"` for guesses from the text itself, alone or
+            beside one of the others as in `"skip=16-18+lookup"`; None for plain decoding.
         input_ids: the prompt `[1, L]`, int64. One prompt at a time.
         method: a name of `univer.methods()` or a `Method`.
         tree: `"2x5"`, `"3x3"`, `"chain-5"`, `"eagle"`, a parent list, a list of choices, or a `Shape`;
