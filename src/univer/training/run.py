@@ -11,6 +11,7 @@ import torch
 from univer.drafting.eagle.checkpoint import save_head
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.shipped import target_note
+from univer.models.catalogue import BUILT_IN
 from univer.training.card import command_line, model_card
 from univer.training.curve import draw_curve
 from univer.training.features import FeatureSet, compute_features
@@ -219,7 +220,8 @@ class TrainingRun:
         outcome = {name: value for name, value in result.to_dict().items() if name != "directory"}
         card = model_card(head.config, self.name, command, data, outcome, settings)
         write_text(path / "README.md", card)
-        save_head(head, path, target_note(target, self.name))
+        known = [BUILT_IN[self.name].hub_id] if self.name in BUILT_IN else []
+        save_head(head, path, target_note(target, self.name, *known))
         self.folder.finish(outcome)
 
 

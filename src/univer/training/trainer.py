@@ -66,7 +66,8 @@ class Trainer:
         self.optimizers = make_optimizers(head, settings.learning_rate, settings.weight_decay)
         self.step = 0
         if checkpoint.exists():
-            self._resume(torch.load(checkpoint, weights_only=True, map_location=self.device))
+            # Via the CPU: the optimisers count steps there, and a count on a CUDA device would be waited for.
+            self._resume(torch.load(checkpoint, weights_only=True, map_location="cpu"))
         self._pending: list[tuple[int, float, Tensor]] = []
         self._forget_later_figures()
 

@@ -1,0 +1,57 @@
+"""Texts are cut, told apart and shared out without overlaps."""
+
+import pytest
+import torch
+
+from training.pairs import random_texts
+from univer.training.texts import Texts, concatenate, frequent_tokens, join, split
+
+
+def _contents(texts: Texts) -> list[tuple[int, ...]]:
+    return [tuple(row.tolist()) for row in texts.rows()]
+
+
+def test_repeated_and_short_texts_are_left_out() -> None:
+    texts = join([[1, 2, 3, 4], [5, 6], [1, 2, 3, 4], [1, 2, 3, 4, 5], [7, 8, 9]], [0, 0, 0, 4, 0], [0, 1, 2, 3, 4])
+    kept = texts.without(unroll=2)
+    assert _contents(kept) == [(1, 2, 3, 4), (1, 2, 3, 4, 5), (7, 8, 9)]
+    assert kept.groups.tolist() == [0, 3, 4]
+    assert _contents(texts.without(unroll=3)) == [(1, 2, 3, 4)]
+
+
+def test_selected_texts_keep_what_belongs_to_them() -> None:
+    texts = concatenate([join([[1, 2], [3]], [1, 0], [7, 8]), join([[4, 5, 6]], [2], [9])])
+    chosen = texts.select([2, 0])
+    assert _contents(chosen) == [(4, 5, 6), (1, 2)]
+    assert (chosen.starts.tolist(), chosen.groups.tolist()) == ([2, 1], [9, 7])
+    assert len(texts.select([])) == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_group_is_on_both_sides(seed: int) -> None:
+    texts = random_texts([8] * 200)
+    texts = Texts(texts.tokens, texts.lengths, texts.starts, torch.arange(200) // 3)
+    train, valid = split(texts, needed=8, seed=seed)
+    assert not set(train.groups.tolist()) & set(valid.groups.tolist())
+    assert not set(_contents(train)) & set(_contents(valid))
+    assert sorted(_contents(train) + _contents(valid)) == sorted(_contents(texts))
+    assert 5 <= len(valid) <= 10
+
+
+def test_one_document_is_shared_out_by_pieces() -> None:
+    texts = random_texts([8] * 100)
+    texts = Texts(texts.tokens, texts.lengths, texts.starts, torch.zeros(100, dtype=torch.long))
+    train, valid = split(texts, needed=8, seed=0)
+    assert (len(train), len(valid)) == (95, 5)
+    assert not set(_contents(train)) & set(_contents(valid))
+
+
+def test_a_step_s_texts_stay_for_training() -> None:
+    train, valid = split(random_texts([8] * 101), needed=100, seed=0)
+    assert (len(train), len(valid)) == (100, 1)
+
+
+def test_frequent_tokens_in_rising_order_with_ties_to_the_lowest() -> None:
+    texts = join([[9, 9, 9, 4, 4, 2, 7]], [0], [0])
+    assert frequent_tokens(texts, 3, 12) == ([2, 4, 9], pytest.approx(6 / 7))
+    assert frequent_tokens(texts, 6, 12)[0] == [0, 1, 2, 4, 7, 9]
