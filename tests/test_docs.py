@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from random_trees import random_tree
+from tiny_models import tiny_llama
 from univer import methods, outcome_law
 from univer.methods import _registry
 
@@ -37,3 +39,13 @@ def test_the_example_rule_is_the_law_of_membership_and_passes_the_audit(capsys: 
     finally:
         for name in set(_registry) - set(known):
             del _registry[name]
+
+
+def test_the_examples_of_the_page_on_drafts_run() -> None:
+    (page,) = (page for page in DOCS if page.name == "drafts.md")
+    codes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    names = {"model": tiny_llama(0), "prompt": torch.tensor([[1, 40, 41, 40]])}
+    for code in codes:
+        exec(compile(code, page.name, "exec"), names)
+    assert names["result"].stats.draft == "repeat"
+    assert len(names["store"]) == 5 + 2 * 13
