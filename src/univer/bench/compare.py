@@ -19,6 +19,7 @@ from univer.drafting.base import Draft
 from univer.drafting.growth import Static, TreePolicy
 from univer.drafting.growth.parse import parse_tree
 from univer.engine import Sampling
+from univer.engine.plan import slots_of
 from univer.methods import methods, resolve
 from univer.verdict import end_law
 
@@ -122,7 +123,8 @@ def entries_for(tree: str, names: Sequence[str] | None = None) -> list[Entry]:
 
     Args:
         tree: a shape by name, such as `2x5`.
-        names: methods to compare, by default all but those that solve a linear programme; `name:order` for an order.
+        names: methods to compare, by default all that take such a tree but those that solve a linear programme;
+            `name:order` for an order.
 
     Raises:
         ValueError: an unknown method, order or tree.
@@ -132,7 +134,7 @@ def entries_for(tree: str, names: Sequence[str] | None = None) -> list[Entry]:
         ['univer', 'univer (gain)', 'token']
     """
     if names is None:
-        known = [name for name in methods() if not name.startswith("optimal")]
+        known = [name for name in methods() if not name.startswith("optimal") and _drafted(tree, name)]
         names = [full for name in known for full in (name, f"{name}:gain") if full == name or _gains(name)]
     found = []
     for full in names:
@@ -146,6 +148,18 @@ def entries_for(tree: str, names: Sequence[str] | None = None) -> list[Entry]:
         policy.widest(law)
         found.append(Entry(f"{name} ({order})" if order else name, method, order or method.order, policy, law))
     return found
+
+
+def _drafted(tree: str, name: str) -> bool:
+    """Whether the method takes trees of this kind."""
+    method, policy = resolve(name), parse_tree(tree)
+    if method.draft_law == "chain" and isinstance(policy, Static):
+        return True
+    try:
+        method.check(slots_of(policy.widest(method.draft_law)), method.order)
+    except ValueError:
+        return False
+    return True
 
 
 def _gains(name: str) -> bool:

@@ -12,13 +12,14 @@ from univer.cli.compare import compare
 from univer.cli.generate import generate
 from univer.cli.methods import methods
 from univer.cli.train_eagle import train_eagle
+from univer.cli.tune import tune
 from univer.cli.tune_skip import tune_skip
 from univer.models.errors import ModelError
 
 __all__ = ["app", "run"]
 
 # One file per command; a command imports what is heavy when it runs.
-COMMANDS = (generate, compare, train_eagle, tune_skip, audit, methods)
+COMMANDS = (generate, compare, train_eagle, tune, tune_skip, audit, methods)
 
 app = typer.Typer(
     name="univer",

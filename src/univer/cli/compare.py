@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from univer.cli.options import Device, DraftTemperature, Dtype, IgnoreConfig, MinP, Target, TopK, TopP, TrustRemoteCode
+from univer.cli.tuned import Tuned, note_differences, with_tuned
 from univer.models.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def compare(
         typer.Option(help="As for 'univer generate'. [default: as there]"),
     ] = None,
     tree: Annotated[list[str] | None, typer.Option(help="A tree; may be given several times. [default: 2x5]")] = None,
+    tuned: Tuned = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,7 +40,9 @@ def compare(
     contexts: Annotated[int, typer.Option(min=1, help="Contexts per prompt.")] = 8,
     drafted: Annotated[int, typer.Option(min=1, help="Drafted trees per context and draft law.")] = 2,
     new_tokens: Annotated[int, typer.Option(min=2, help="Length of the text that contexts are taken from.")] = 64,
-    temperature: Annotated[float, typer.Option(help="Above 0: at temperature 0 all exact methods agree.")] = 1.0,
+    temperature: Annotated[
+        float | None, typer.Option(help="Above 0: at temperature 0 all exact methods agree. [default: 1]")
+    ] = None,
     top_k: TopK = None,
     top_p: TopP = None,
     min_p: MinP = None,
@@ -69,21 +73,36 @@ def compare(
         raise ValueError(f"comparing needs more packages: pip install 'univer[models]' ({error})") from error
 
     # What can be refused without a model is refused before one is loaded.
-    sampling = Sampling(temperature, top_k, top_p, min_p)
+    profile, options = with_tuned(
+        tuned,
+        tree,
+        draft=draft,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+        draft_temperature=draft_temperature,
+    )
+    filters = (options["top_k"], options["top_p"], options["min_p"])
+    sampling = Sampling(1.0 if options["temperature"] is None else options["temperature"], *filters)
     if sampling.greedy:
         raise ValueError("at temperature 0 every exact method keeps the same tokens: compare above 0")
-    draft_sampling = Sampling(draft_temperature, top_k, top_p, min_p) if draft_temperature is not None else None
+    of_draft = options["draft_temperature"]
+    draft_sampling = Sampling(of_draft, *filters) if of_draft is not None else None
     if output is not None and output.exists():
         raise ValueError(f"{output} exists already; results are not overwritten")
-    comparison = prepare(tree or ["2x5"], method)
+    comparison = prepare([profile.tree] if profile and profile.tree else tree or ["2x5"], method)
     chosen = load_prompts(prompts, count)
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
     config = generation_config(model, ignore=ignore_config, greedy=False)
-    named = draft or default_draft(target, model)
+    named = options["draft"] or default_draft(target, model)
     drafter = as_draft(make_draft(named, tokenizer, dtype, device, trust_remote_code), model)
     if drafter is None or drafter.fixed_only:
         raise ValueError("this draft proposes fixed tokens only, on which all methods are membership: name another")
+    if profile is not None and tuned is not None:
+        profile.check(model, drafter.name)
+        note_differences(profile, tuned, model, vars(sampling))
     growths = {entry.growth for _, entry in comparison.entries}
     encoded = [(prompt, encode(tokenizer, prompt.text).to(model.device)) for prompt in chosen]
     interrupted = False

@@ -59,13 +59,13 @@ class Profile:
             return None
         return self.forecast.speed(self.costs, new_tokens, [prompt_tokens])
 
-    def check(self, target: Any, draft_name: str, method: str) -> None:
+    def check(self, target: Any, draft_name: str, method: str | None = None) -> None:
         """Refuse what the profile was not made for.
 
         Args:
             target: the target model.
             draft_name: name of the draft.
-            method: name of the method.
+            method: name of the method; None where several are compared.
 
         Raises:
             ValueError: with what the profile is for and what was given.
@@ -79,7 +79,7 @@ class Profile:
             )
         if draft_name != settings["draft_name"]:
             raise ValueError(f"the profile was made for the draft {settings['draft_name']}, not {draft_name}: {advice}")
-        if method != settings["method"]:
+        if method is not None and method != settings["method"]:
             raise ValueError(f"the profile was made for the method {settings['method']}, not {method}: {advice}")
 
     def differences(self, target: Any, sampling: Mapping[str, Any]) -> list[str]:
