@@ -10,6 +10,7 @@ from torch import Tensor
 
 from univer.drafting.eagle.head import EagleHead
 from univer.training.devices import send
+from univer.training.divergence import TargetLaws, divergence
 
 
 @dataclass(frozen=True)
@@ -120,11 +121,7 @@ def unroll(
     width = tokens.shape[1]
     rows = torch.arange(width - 1)
     begun = rows + 1 >= starts[:, None] - 1
-    target = target.flatten(0, 1)
-    mass = target.sum(-1, keepdim=True)
-    # A position may have no mass on the draft vocabulary.
-    laws = target / mass.clamp_min(torch.finfo(target.dtype).tiny)
-    entropy = torch.special.entr(laws).sum(-1)
+    target_laws = TargetLaws.of(target.flatten(0, 1))
     results: list[UnrolledStep] = []
     for step, hidden in enumerate(drafted(head, table, tokens, features, steps)):
         # Places are found on the CPU: a mask on the device would make the host wait for it.
@@ -133,16 +130,6 @@ def unroll(
             break
         index = torch.stack([batch * (width - 1) + place, batch * width + place + 1 + step])
         here, there = send(index, tokens.device)
-        logits = head.logits(hidden.flatten(0, 1).index_select(0, here), output).float()
-        results.append(_compare(logits, laws[there], mass[there], entropy[there]))
+        logits = head.logits(hidden.flatten(0, 1).index_select(0, here), output)
+        results.append(UnrolledStep(*divergence(logits, target_laws, there), len(batch)))
     return results
-
-
-def _compare(logits: Tensor, laws: Tensor, mass: Tensor, entropy: Tensor) -> UnrolledStep:
-    total = torch.logsumexp(logits, -1)
-    loss = (total * laws.sum(-1) - (laws * logits).sum(-1) - entropy).mean()
-    with torch.no_grad():
-        draft = (logits - total[:, None]).exp_()
-        overlap = torch.minimum(draft, laws * mass).sum(-1).mean()
-        agreement = (logits.argmax(-1) == laws.argmax(-1)).float().mean()
-    return UnrolledStep(loss, overlap, agreement, len(logits))
