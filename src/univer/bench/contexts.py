@@ -202,7 +202,8 @@ def drafted_trees(
     generator = torch.Generator()
     growers = [policy.start(law, greedy=sampling.greedy) for policy, law in growths]
     with torch.inference_mode():
-        runner = TreeRunner(target)
+        runner = TreeRunner(target, draft.features)
+        runner.extend(text.tokens[: text.places[0] - 1])
         session = draft.start(
             DraftRequest(
                 vocabulary=target.config.get_text_config().vocab_size,
@@ -211,12 +212,14 @@ def drafted_trees(
                 generator=generator,
                 branching=True,
                 max_length=len(text.tokens) + max(policy.max_depth for policy, _ in growths),
+                features=runner.features,
             )
         )
         for place in text.places:
             committed = list(text.tokens[:place])
             if unread := committed[runner.length : -1]:
                 runner.extend(unread)
+                session.settle([], runner.features)
             for number in range(trees):
                 for growth, grower in zip(growths, growers, strict=True):
                     generator.manual_seed(crc32(f"{seed} {place} {number}".encode()))

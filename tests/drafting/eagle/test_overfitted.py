@@ -15,7 +15,7 @@ from univer.engine import generate
 from univer.training.unroll import drafted
 
 PROMPT = [5, 9, 3, 17]
-NEW, STEPS = 48, 4
+NEW, STEPS = 32, 4
 
 
 @cache
@@ -38,7 +38,7 @@ def overfitted(family: str, variant: int) -> tuple[EagleDraft, Any, list[int]]:
     draft = EagleDraft(head, target)
     wanted = torch.tensor([tokens.index(token) for token in text] if config.reduced else text)
     optimiser = torch.optim.Adam(head.parameters(), 1e-2)
-    for _ in range(150):
+    for _ in range(120):
         loss = torch.zeros(())
         for step, hidden in enumerate(drafted(head, draft.table.detach(), ids, features, STEPS)):
             last = len(text) - 2 - step
