@@ -65,6 +65,7 @@ def test_a_model_is_no_head(tmp_path: Path, tiny_directory: Path) -> None:
     assert not is_head(tmp_path)
     assert not is_head(tmp_path / "missing")
     assert not is_head("skip=1")
+    assert not is_head("x" * 5000)
 
 
 @pytest.mark.parametrize(

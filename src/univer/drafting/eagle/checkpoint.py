@@ -111,5 +111,5 @@ def is_head(directory: str | Path) -> bool:
         if settings.get("num_hidden_layers", 1) != 1:
             return False
         return "fc.weight" in {name.removeprefix("model.") for name in tensor_names(path)}
-    except ValueError:
+    except (OSError, ValueError):
         return False
