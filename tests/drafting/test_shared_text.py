@@ -5,6 +5,7 @@ import random
 import pytest
 import torch
 
+from univer.drafting.automaton import Followers
 from univer.drafting.automaton_source import AutomatonSource
 from univer.drafting.base import DraftRequest
 from univer.drafting.guesses import Guess, confidence
@@ -18,8 +19,8 @@ def test_nothing_is_matched_across_two_texts() -> None:
     store = SharedText()
     store.add([1, 2, 3])
     store.add([4, 5, 6])
-    assert store.followers([2, 3]) == (2, [])
-    assert store.followers([3, 4]) == (1, [(5, 1)])
+    assert store.followers([2, 3]) == Followers(2, 1, [])
+    assert store.followers([3, 4]) == Followers(1, 1, [(5, 1)])
 
 
 def test_a_request_guesses_from_what_others_wrote() -> None:
@@ -48,14 +49,15 @@ def test_the_size_is_bounded_and_the_newest_texts_stay(limit: int) -> None:
         store.add(text)
         assert len(store) <= limit
         if limit > 4:
-            assert store.followers([100 + number]) == (1, [(200 + number, 1)])
-    assert store.followers([100]) == (0, [])
+            assert store.followers([100 + number]) == Followers(1, 1, [(200 + number, 1)])
+    assert store.followers([100]) == Followers(0, 0, [])
 
 
 def test_long_texts_are_matched_by_their_end() -> None:
     store = SharedText()
     store.add(list(range(2 * LONGEST_MATCH)))
-    assert store.followers(list(range(2 * LONGEST_MATCH - 1))) == (LONGEST_MATCH, [(2 * LONGEST_MATCH - 1, 1)])
+    found = store.followers(list(range(2 * LONGEST_MATCH - 1)))
+    assert found == Followers(LONGEST_MATCH, 1, [(2 * LONGEST_MATCH - 1, 1)])
 
 
 def test_a_store_too_small_is_refused() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import nlargest
+from typing import NamedTuple
 
 # States whose counts a new token brings up to date, those of the longest suffixes first. Real text needs fewer than
 # ten; a text that repeats one token would need as many as it has tokens, and its short suffixes hardly matter.
@@ -10,6 +12,20 @@ UPDATED = 64
 
 Match = tuple[int, int]
 START: Match = (0, 0)
+
+
+class Followers(NamedTuple):
+    """What followed the occurrences of a substring.
+
+    Attributes:
+        matched: length of the substring; 0 where not even a single token occurred before.
+        total: number of occurrences that something followed.
+        ranked: tokens with the number of times that they followed, the more frequent first, then the more recent.
+    """
+
+    matched: int
+    total: int
+    ranked: list[tuple[int, int]]
 
 
 class SuffixAutomaton:
@@ -30,9 +46,9 @@ class SuffixAutomaton:
     Example:
         >>> automaton = SuffixAutomaton([5, 6, 7, 5, 6, 8, 5])
         >>> automaton.followers(automaton.suffix)
-        (1, [(6, 2)])
+        Followers(matched=1, total=2, ranked=[(6, 2)])
         >>> automaton.followers(automaton.read(automaton.suffix, 6))
-        (2, [(8, 1), (7, 1)])
+        Followers(matched=2, total=2, ranked=[(8, 1), (7, 1)])
     """
 
     def __init__(self, text: Iterable[int] = ()) -> None:
@@ -65,22 +81,24 @@ class SuffixAutomaton:
             length = self._length[state]
         return self._next[state][token], length + 1
 
-    def followers(self, match: Match) -> tuple[int, list[tuple[int, int]]]:
+    def followers(self, match: Match, most: int | None = None) -> Followers:
         """What followed the longest suffix of a match that something followed.
 
-        Returns:
-            Length of that suffix, and the tokens with the number of times that they followed it: the more frequent
-            first, then the more recent. No tokens where not even one token of the match occurred before.
+        Args:
+            match: what was read.
+            most: how many tokens to rank; None for all.
         """
         state, length = match
         while state and not self._next[state]:
             state = self._link[state]
             length = self._length[state]
         if not length:
-            return 0, []
-        found = [(self._count[after], self._last[after], token) for token, after in self._next[state].items()]
-        found.sort(reverse=True)
-        return length, [(token, count) for count, _, token in found]
+            return Followers(0, 0, [])
+        following = self._next[state]
+        total = sum(map(self._count.__getitem__, following.values()))
+        found = ((self._count[after], self._last[after], token) for token, after in following.items())
+        best = sorted(found, reverse=True) if most is None else nlargest(most, found)
+        return Followers(length, total, [(token, count) for count, _, token in best])
 
     def _add(self, token: int) -> None:
         new = self._new_state({}, 0, self.size + 1, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from univer.drafting.automaton import Match, SuffixAutomaton
+from univer.drafting.automaton import Followers, Match, SuffixAutomaton
 from univer.drafting.base import DraftRequest
 from univer.drafting.guesses import Guess, confidence, merge_guesses
 from univer.drafting.shared_text import SharedText
@@ -57,10 +57,11 @@ class AutomatonSession:
         if len(committed) > self.automaton.size or not self._matches:
             self.automaton.extend(committed[self.automaton.size :])
             self._matches = {(): self.automaton.suffix}
-        own = self._ranked(*self.automaton.followers(self._match(tuple(path))))
+        most = self.source.most
+        own = self._guesses(self.automaton.followers(self._match(tuple(path)), most))
         if (shared := self.source.shared) is None:
             return own
-        return merge_guesses([own, self._ranked(*shared.followers([*committed, *path]))])[: self.source.most]
+        return merge_guesses([own, self._guesses(shared.followers([*committed, *path], most))])[:most]
 
     def finish(self, committed: Sequence[int]) -> None:
         """Add the finished text to the shared ones."""
@@ -72,9 +73,11 @@ class AutomatonSession:
             self._matches[path] = self.automaton.read(self._match(path[:-1]), path[-1])
         return self._matches[path]
 
-    def _ranked(self, matched: int, found: list[tuple[int, int]]) -> list[Guess]:
-        if matched < self.source.shortest:
+    def _guesses(self, found: Followers) -> list[Guess]:
+        if found.matched < self.source.shortest:
             return []
-        total = sum(count for _, count in found)
-        best = [(token, count) for token, count in found[: self.source.most] if token < self.vocabulary]
-        return [Guess(token, confidence(count, total, matched)) for token, count in best]
+        return [
+            Guess(token, confidence(count, found.total, found.matched))
+            for token, count in found.ranked
+            if token < self.vocabulary
+        ]

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from threading import Lock
 
-from univer.drafting.automaton import START, Match, SuffixAutomaton
+from univer.drafting.automaton import START, Followers, Match, SuffixAutomaton
 
 # Stands between two texts; no token has this id, so that no match runs from one into the next.
 SEPARATOR = -1
@@ -32,7 +32,7 @@ class SharedText:
         >>> store = SharedText()
         >>> store.add([5, 6, 7, 8])
         >>> store.followers([1, 2, 6, 7])
-        (2, [(8, 1)])
+        Followers(matched=2, total=1, ranked=[(8, 1)])
     """
 
     def __init__(self, limit: int = 65_536) -> None:
@@ -64,15 +64,18 @@ class SharedText:
                 self._texts.popleft()
             self._automaton = SuffixAutomaton(token for kept in self._texts for token in kept)
 
-    def followers(self, text: Sequence[int]) -> tuple[int, list[tuple[int, int]]]:
+    def followers(self, text: Sequence[int], most: int | None = None) -> Followers:
         """What followed the longest end of a text that occurs in the store; see `SuffixAutomaton.followers`.
+
+        Occurrences at the end of a stored text count in the total.
 
         Args:
             text: token ids; no more than the last `LONGEST_MATCH` are compared.
+            most: how many tokens to rank; None for all.
         """
         with self._lock:
             match: Match = START
             for token in text[-LONGEST_MATCH:]:
                 match = self._automaton.read(match, token)
-            length, found = self._automaton.followers(match)
-        return length, [(token, count) for token, count in found if token != SEPARATOR]
+            matched, total, ranked = self._automaton.followers(match, most)
+        return Followers(matched, total, [(token, count) for token, count in ranked if token != SEPARATOR])
