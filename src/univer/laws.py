@@ -185,7 +185,7 @@ def cache_blocks(rows: Tensor, other: Tensor | None = None) -> Sequence[Tensor]:
         other: `[n, ...]`, cut likewise in place of `rows`.
     """
     count = max(1, CACHE_ENTRIES // max(1, rows.shape[1])) if rows.device.type == "cpu" else max(1, len(rows))
-    return (rows if other is None else other).split(count)
+    return torch.split(rows if other is None else other, count)
 
 
 def top_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -31,8 +31,7 @@ from torch import Tensor
 
 from univer.audit.cases import family_cases
 from univer.audit.decision import LARGEST
-from univer.audit.examine import FLOAT32_ERROR, FLOAT64_ERROR
-from univer.audit.flaws import worst
+from univer.audit.flaws import FLOAT32_ERROR, FLOAT64_ERROR, worst
 from univer.audit.models import Floats, Ints, TableModel
 from univer.audit.report import Report, Row, Skipped
 from univer.audit.rounds import Enumeration, Outcome

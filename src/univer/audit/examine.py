@@ -16,8 +16,6 @@ from univer.audit.rounds import Enumeration, Measured
 from univer.audit.subject import Subject
 
 MOST_TREES = 5_000
-# Largest error of the law of two rounds that is rounding.
-FLOAT64_ERROR, FLOAT32_ERROR = 1e-12, 1e-5
 # Closed form, the family that it is a corner of, and the draft law on which the two are the same.
 CORNERS = (
     *(("token", "mixed", "chain"), ("block", "univer-mixed", "chain"), ("rrsw", "mixed", "swor")),

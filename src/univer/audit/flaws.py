@@ -11,6 +11,8 @@ from univer.audit.models import Floats, Ints
 # Rounding of the entries, and of the sum over one tree, by what the law was computed in.
 MOST_NEGATIVE = 1e-12
 SUM_ERROR64, SUM_ERROR32 = 1e-6, 1e-5
+# Largest error of the law of whole outputs that is rounding.
+FLOAT64_ERROR, FLOAT32_ERROR = 1e-12, 1e-5
 
 
 def law_flaw(laws: Floats, roots: Ints, sum_error: float = SUM_ERROR64) -> str:

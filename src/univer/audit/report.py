@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from univer.audit.flaws import FLOAT64_ERROR
+
 
 @dataclass
 class Row:
@@ -61,6 +63,27 @@ class Row:
 
 
 @dataclass(frozen=True)
+class PolicyRow:
+    """What the audit found about all trees that a tree policy can draw.
+
+    Attributes:
+        policy: its text form.
+        draft_law: draft law that it was asked for.
+        trees: how many different trees there are, over several models.
+        methods: exact methods that were run on them.
+        checks: pairs of a forest and a method with a sibling order.
+        error: largest error of the law of one round.
+    """
+
+    policy: str
+    draft_law: str
+    trees: int
+    methods: int
+    checks: int
+    error: float | None
+
+
+@dataclass(frozen=True)
 class TwinRow:
     """A broken twin, the check that it was put to, and the error shown."""
 
@@ -96,6 +119,7 @@ class Report:
 
     Attributes:
         rows: one per method and sibling order.
+        policies: tree policies and the trees that they can draw.
         twins: the broken twins.
         relations: order relations and corners of the `mixed` family.
         skipped: everything left out.
@@ -104,6 +128,7 @@ class Report:
     """
 
     rows: list[Row] = field(default_factory=list)
+    policies: list[PolicyRow] = field(default_factory=list)
     twins: list[TwinRow] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -114,6 +139,11 @@ class Report:
     def faults(self) -> list[str]:
         """Everything that is not as it must be, in words."""
         found = [f"{row.method} ({row.order}): {fault}" for row in self.rows for fault in row.faults]
+        found += [
+            f"tree policy {row.policy} ({row.draft_law}): law error over all its trees: {row.error:.3g}"
+            for row in self.policies
+            if row.error is not None and not row.error <= FLOAT64_ERROR
+        ]
         found += [f"broken twin not caught: {twin.name}" for twin in self.twins if not twin.caught]
         return found + [f"relation does not hold: {relation.name}" for relation in self.relations if not relation.holds]
 

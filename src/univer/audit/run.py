@@ -19,8 +19,8 @@ from univer.audit.decision import (
     one_by_one,
     small_grids,
 )
-from univer.audit.examine import FLOAT32_ERROR, FLOAT64_ERROR, Examination, Record
-from univer.audit.flaws import worst
+from univer.audit.examine import Examination, Record
+from univer.audit.flaws import FLOAT32_ERROR, FLOAT64_ERROR, worst
 from univer.audit.growth import Grown, grown_trees
 from univer.audit.models import make_model
 from univer.audit.montecarlo import ROWS, SHARED_UNIFORMS, count_decisions, differing_verdicts, fixed_trees
@@ -29,6 +29,7 @@ from univer.audit.relations import relations
 from univer.audit.report import Report, Row, TwinRow
 from univer.audit.statistics import FAMILY_LEVEL
 from univer.audit.subject import Subject, subjects_of
+from univer.audit.tree_policies import policy_rows
 from univer.audit.twins import CAUGHT, twins
 from univer.methods import Method, methods, resolve
 from univer.tree import DraftTree
@@ -96,6 +97,7 @@ def audit(
             tell("decisions", done + 1, len(subjects))
         for row in report.rows:
             _judge(row, sum(row.tests for row in report.rows))
+        report.policies += policy_rows(subjects, seed, quick, tell)
         if names is None:
             listed = twins()
             for done, twin in enumerate(listed):

@@ -16,6 +16,7 @@ from univer.audit.broken_decisions import (
     reuse_for_token,
 )
 from univer.audit.broken_growth import UNLAWFUL
+from univer.audit.broken_policies import POLICY, UNLAWFUL_POLICIES, Changed
 from univer.audit.broken_rules import (
     FreshDraws,
     RawDraftForSiblings,
@@ -29,11 +30,15 @@ from univer.audit.decision import Play, audit_decision, audit_rounds, method_dec
 from univer.audit.growth import Grown, Policy, grown_trees
 from univer.audit.models import make_model
 from univer.audit.policies import DEPTH
+from univer.audit.product_growth import product_trees
 from univer.audit.rounds import Enumeration, Outcome
 from univer.couplings import Lifted, Stepwise
 from univer.couplings.base import TreeCoupling
+from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth.grower import GrowingTree
 from univer.methods import Method, methods
 from univer.rules import Rule
+from univer.tree import DraftTree
 from univer.verdict import outcome_law
 
 CASES = 12
@@ -88,6 +93,10 @@ def twins() -> list[Twin]:
             Twin(name, "grown trees", "total variation", partial(_growth, law, policy, known[method]))
             for name, (method, law, policy) in UNLAWFUL.items()
         ),
+        *(
+            Twin(name, "tree policies", "total variation", partial(_policy, change, known["univer"]))
+            for name, change in UNLAWFUL_POLICIES.items()
+        ),
     ]
 
 
@@ -119,6 +128,17 @@ def _rounds(twin: Callable[[Method], Play]) -> float:
     method = methods()["token"]
     grids = [grid for grid in small_grids(method, CASES, 0) if len(grid.tree) == 2]
     return max(audit_rounds(first, second, twin(method)) for first, second in pairwise(grids))
+
+
+def _policy(change: Callable[[GrowingTree, TreeBuilder], DraftTree], method: Method) -> float:
+    outcome: Outcome = lambda forest, targets: outcome_law(forest, targets, method)  # noqa: E731
+    models = [make_model(kind, 3, POLICY.max_depth + 1, seed) for kind, seed in MODELS[:4]]
+    return max(
+        Grown(model, product_trees(Changed(change), model, POLICY.max_depth), POLICY.max_depth)
+        .measure(outcome)
+        .distance
+        for model in models
+    )
 
 
 def _growth(law: str, policy: Policy, method: Method) -> float:

@@ -122,12 +122,12 @@ def entries_for(tree: str, names: Sequence[str] | None = None) -> list[Entry]:
     sibling order get a second row with the order `gain`, if it can make a difference.
 
     Args:
-        tree: a shape by name, such as `2x5`.
+        tree: a shape or policy by name, such as `2x5` or `grow`.
         names: methods to compare, by default all that take such a tree but those that solve a linear programme;
             `name:order` for an order.
 
     Raises:
-        ValueError: an unknown method, order or tree.
+        ValueError: an unknown method, order or tree, or a method that is named and does not take such trees.
 
     Example:
         >>> [entry.name for entry in entries_for("2x5", ["univer", "univer:gain", "token"])]
@@ -145,8 +145,9 @@ def entries_for(tree: str, names: Sequence[str] | None = None) -> list[Entry]:
         law, policy = method.draft_law, parse_tree(tree)
         if law == "chain" and isinstance(policy, Static):
             policy = parse_tree(f"chain-{policy.max_depth}")
-        policy.widest(law)
-        found.append(Entry(f"{name} ({order})" if order else name, method, order or method.order, policy, law))
+        shape = policy.widest(law)
+        method.check(slots_of(shape), order or method.order)
+        found.append(Entry(f"{name} ({order})" if order else name, method, order or method.order, policy, shape.law))
     return found
 
 

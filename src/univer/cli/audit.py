@@ -75,6 +75,13 @@ def _print(report: "Report") -> None:
         "Methods: largest error of the law of two rounds, mean accepted length and bound (over each row's own cases)"
     )
     print_table(COLUMNS, [_cells(row) for row in report.rows])
+    if report.policies:
+        typer.echo("\nTree policies: every tree that they can draw, under every exact method and order that takes them")
+        policies = [
+            [row.policy, row.draft_law, str(row.trees), str(row.methods), str(row.checks), _scientific(row.error)]
+            for row in report.policies
+        ]
+        print_table(("policy", "draft law", "trees", "methods", "checks", "error f64"), policies)
     if report.relations:
         typer.echo("\nRelations")
         relations = [

@@ -25,7 +25,9 @@ def compare(
         str | None,
         typer.Option(help="As for 'univer generate'. [default: as there]"),
     ] = None,
-    tree: Annotated[list[str] | None, typer.Option(help="A tree; may be given several times. [default: 2x5]")] = None,
+    tree: Annotated[
+        list[str] | None, typer.Option(help="A tree, as generate takes it; may be given several times. [default: 2x5]")
+    ] = None,
     tuned: Tuned = None,
     method: Annotated[
         list[str] | None,

@@ -21,7 +21,7 @@ EAGLE_CHOICES: tuple[tuple[int, ...], ...] = (
 LARGEST_TREE = 4096
 
 TREE_FORMS = (
-    "a tree is a text such as '2x5', '3x3', 'chain-5' or 'eagle', a list of parents such as [-1, 0, 0, 1], "
+    "a tree is a text such as '2x5', '3x3', 'chain-5', 'eagle' or 'grow', a list of parents such as [-1, 0, 0, 1], "
     "a list of paths such as [[0], [1], [0, 0]], or a Shape"
 )
 
@@ -242,7 +242,8 @@ def parse_shape(
         if spec == "eagle":
             return choices(EAGLE_CHOICES, law, "eagle", sampled)
         raise ValueError(
-            f"unknown tree {spec!r}: use e.g. '2x5', '3x3', 'chain-5', 'eagle', a parent list or a list of choices"
+            f"unknown tree {spec!r}: use e.g. '2x5', '3x3', 'chain-5', 'eagle', a policy of growing trees ('grow', "
+            "'eagle2', 'opt'), a parent list or a list of choices"
         )
     entries: list[Any] = list(spec) if _is_list(spec) else [spec]
     if _is_list(spec) and all(_is_integer(entry) for entry in entries):

@@ -60,7 +60,8 @@ def generate(
             beside one of the others as in `"skip=16-18+lookup"`; None for plain decoding.
         input_ids: the prompt `[1, L]`, int64. One prompt at a time.
         method: a name of `univer.methods()` or a `Method`.
-        tree: `"2x5"`, `"3x3"`, `"chain-5"`, `"eagle"`, a parent list, a list of choices, or a `Shape`;
+        tree: `"2x5"`, `"3x3"`, `"chain-5"`, `"eagle"`, a parent list, a list of choices, or a `Shape`; or a policy of
+            growing trees: `"grow"`, `"eagle2"`, `"opt"`, with parameters as in `"grow:nodes=48,depth=6"`, or an object;
             by default `"chain-5"` for chain methods and `"2x5"` for others.
         order: in which siblings are tested; the method's own by default.
         temperature: 0 for greedy decoding.

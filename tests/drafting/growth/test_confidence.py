@@ -1,6 +1,7 @@
 """EAGLE-2, OPT-Tree, and `grow` without sampled children."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ def test_a_level_that_adds_too_little_is_the_last() -> None:
     for depth in (1, 2, 3, 4):
         tree, _ = drafted(f"opt:nodes=6,depth={depth},top_k=3,cost=0", law)
         gains.append(sum(confidence(path, law) for path in paths(tree)))
-    steps = [gains[0], *(after - before for before, after in zip(gains, gains[1:], strict=False))]
+    steps = [gains[0], *(after - before for before, after in pairwise(gains))]
     cost = (steps[1] + steps[2]) / 2
     assert steps[1] > cost > steps[2]
     assert drafted(f"opt:nodes=6,depth=4,top_k=3,cost={cost:.6f}", law)[1] == 3

@@ -1,0 +1,71 @@
+"""The policy `grow` with its trees changed after they were drawn. Everything here is wrong on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from univer.drafting.builder import TreeBuilder
+from univer.drafting.growth.grow import Grow
+from univer.drafting.growth.grower import GrowingTree
+from univer.tree import DraftTree
+
+POLICY = Grow(max_nodes=6, max_depth=2, top_k=2, threshold=0.01, foresight=0)
+LAW = "greedy"
+
+
+@dataclass
+class Changed:
+    """A grower whose finished trees are replaced.
+
+    Attributes:
+        change: makes the tree from what was drafted.
+    """
+
+    change: Callable[[GrowingTree, TreeBuilder], DraftTree]
+
+    def begin(self, depth: int) -> GrowingTree:
+        """Start a tree."""
+        growth = POLICY.start(LAW, greedy=False).begin(depth)
+        assert isinstance(growth, GrowingTree)
+        growth.finish = lambda tree: self.change(growth, tree)  # type: ignore[method-assign]
+        return growth
+
+    def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
+        """Nothing to learn."""
+
+
+def reranked(growth: GrowingTree, tree: TreeBuilder) -> DraftTree:
+    """As EAGLE-2 ends: the node of least weight is left out, a sampled one as well."""
+    worst = min(range(1, len(tree)), key=lambda node: (growth.weights[node], -node))
+    return _tree(tree, [node for node in range(len(tree)) if node != worst and tree.parents[node] != worst])
+
+
+def late_slot(growth: GrowingTree, tree: TreeBuilder) -> DraftTree:
+    """The root gets one more fixed child if token 0 was drawn below one of its children."""
+    if any(tree.depths[node] == 2 and tree.tokens[node] == 0 for node in range(len(tree))):
+        taken = [tree.tokens[node] for node in range(len(tree)) if tree.parents[node] == 0]
+        tree.tokens.append(next(token for token in range(3) if token not in taken))
+        tree.parents.append(0)
+        tree.slots.append("fixed")
+        tree.depths.append(1)
+    return _tree(tree, range(len(tree)))
+
+
+def _tree(tree: TreeBuilder, nodes: Sequence[int]) -> DraftTree:
+    """The tree of some nodes, past the checks of the builder."""
+    kept = sorted(nodes, key=lambda node: (tree.depths[node], tree.slots[node] == "sampled"))
+    place = {node: number for number, node in enumerate(kept)}
+    return DraftTree(
+        [tree.tokens[node] for node in kept],
+        [place.get(tree.parents[node], -1) for node in kept],
+        [tree.slots[node] for node in kept],
+        {place[node]: row for node, row in tree.rows.items() if node in place},
+        tree.law,
+    )
+
+
+UNLAWFUL_POLICIES = {
+    "grow: nodes left out by weight at the end, sampled ones too": reranked,
+    "grow: slot added to the root after looking below": late_slot,
+}
