@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from univer.cli import main
-from univer.drafting.skip_search import SkipSearch
+from univer.tuning.skip_search import SkipSearch
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from univer.cli.options import Device, Dtype, Target, TrustRemoteCode
 from univer.models.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from univer.drafting.skip_search import SkipSearch
+    from univer.tuning.skip_search import SkipSearch
 
 __all__ = ["tune_skip"]
 
@@ -45,11 +45,11 @@ def tune_skip(
 
         from univer.bench.prompts import encode
         from univer.cli.terminal import progress
-        from univer.drafting.skip_search import SkipSearch, Text
         from univer.engine import Sampling
         from univer.models import load
         from univer.training.samples import sample_texts
         from univer.training.sources import read_prompts
+        from univer.tuning.skip_search import SkipSearch, Text
     except ModuleNotFoundError as error:
         raise ValueError(f"tuning needs more packages: pip install 'univer[models]' ({error})") from error
 

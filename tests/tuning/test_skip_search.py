@@ -5,9 +5,10 @@ import torch
 
 from tiny_models import tiny_llama
 from univer.drafting.layers import skip_layers
-from univer.drafting.skip_search import SkipSearch, Text, best_chain, pass_seconds, skip_text
 from univer.engine import Sampling, generate
 from univer.training.samples import sample_texts
+from univer.tuning.skip_search import SkipSearch, Text, pass_seconds
+from univer.tuning.skip_set import best_chain, skip_text
 
 LAWS = Sampling(temperature=0.7).laws
 PROMPTS = [[1, 40, 41, 42], [1, 50, 51], [1, 60, 61, 62, 63, 64]]

@@ -1,0 +1,95 @@
+"""Layers that a target skips as its own draft: what that costs and brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+LONGEST_CHAIN = 16
+
+
+@dataclass
+class SkipSet:
+    """Layers to skip and what that costs and brings.
+
+    Attributes:
+        layers: numbers of the layers left out, rising.
+        overlap: mean over the positions of `sum_x min(P(x), Q(x))`: the chance that a token drawn from the draft is
+            accepted.
+        seconds: time of a draft pass over one token; None if it was not measured.
+        cost: the same in target passes, smoothed over the sets measured; None if there are none.
+    """
+
+    layers: tuple[int, ...]
+    overlap: float
+    seconds: float | None = None
+    cost: float | None = None
+
+    @property
+    def draft(self) -> str:
+        """The text that names the draft."""
+        return skip_text(self.layers)
+
+    @property
+    def chain(self) -> tuple[int, float] | None:
+        """Length of the best chain and its speed over that of plain decoding, see `best_chain`."""
+        return None if self.cost is None else best_chain(self.overlap, self.cost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, text and lists."""
+        length, ratio = self.chain or (None, None)
+        return {
+            "draft": self.draft,
+            "layers": list(self.layers),
+            "acceptance": self.overlap,
+            "seconds": self.seconds,
+            "cost": self.cost,
+            "chain": length,
+            "ratio": ratio,
+        }
+
+
+def best_chain(overlap: float, cost: float) -> tuple[int, float]:
+    """The best length of a chain and its speed over that of plain decoding.
+
+        max over L >= 1 of (1 - a^(L + 1)) / ((1 - a) (L c + 1))
+
+    Args:
+        overlap: `a`, the chance that a drafted token is accepted, taken as equal everywhere.
+        cost: `c`, the cost of a draft pass in target passes.
+
+    Returns:
+        The length, at most `LONGEST_CHAIN`, and the ratio.
+
+    References:
+        Leviathan et al., arXiv 2211.17192, Theorem 3.8.
+
+    Example:
+        >>> best_chain(0.8, 0.1)
+        (6, 2.46...)
+    """
+
+    def ratio(length: int) -> float:
+        return sum(overlap**place for place in range(length + 1)) / (length * cost + 1)
+
+    return max(((length, ratio(length)) for length in range(1, LONGEST_CHAIN + 1)), key=lambda pair: pair[1])
+
+
+def skip_text(layers: Sequence[int]) -> str:
+    """The text that names a draft without some layers.
+
+    Args:
+        layers: their numbers, rising.
+
+    Example:
+        >>> skip_text([3, 16, 17, 18])
+        'skip=3,16-18'
+    """
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and runs[-1][-1] == layer - 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    return "skip=" + ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
