@@ -123,10 +123,12 @@ def test_what_the_file_was_not_made_for_is_refused(
     assert message in capsys.readouterr().err
 
 
-def test_another_target_is_refused(tuned: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_target_is_refused(
+    tuned: Path, endless_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     save_tiny_llama(tmp_path / "other", seed=5)
     assert main(["generate", "abc", "--target", str(tmp_path / "other"), "--tuned", str(tuned)]) == 2
-    assert "made for the target model" in capsys.readouterr().err
+    assert f"made for the target {endless_directory} (" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def tune(
         seed=seed,
         generation_config=config,
     )
-    tuning = Tuning(model, drafter, settings, named)
+    tuning = Tuning(model, drafter, settings, named, target)
     fit, held_out = split_prompts(
         prompts, model, tokenizer, count, check, max(new_tokens, 2 * max_depth) + max_depth + 2
     )

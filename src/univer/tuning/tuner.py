@@ -45,7 +45,8 @@ class Tuning:
         target: a causal language model.
         draft: the draft.
         settings: what to tune for.
-        draft_text: how the draft was named by the caller.
+        draft_text: how the caller named the draft.
+        target_text: how the caller named the target.
         timings: timed rounds of the cost shapes.
         costs: seconds of every part of a round.
         counts: acceptance by position.
@@ -60,6 +61,7 @@ class Tuning:
     draft: Draft
     settings: TuneSettings
     draft_text: str = ""
+    target_text: str = ""
     timings: Timings = field(default_factory=Timings)
     costs: Costs | None = None
     counts: AcceptanceCounts | None = None
@@ -108,7 +110,7 @@ class Tuning:
     @property
     def target_name(self) -> str:
         """How the target is called in reports."""
-        return target_name(self.target)
+        return self.target_text or target_name(self.target)
 
     def speed(self, candidate: Candidate) -> float:
         """Expected tokens per second of a candidate on texts of `TEXT_TOKENS`, prompts included."""

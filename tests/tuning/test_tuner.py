@@ -1,0 +1,125 @@
+"""Tuning from start to end on tiny models, for every kind of draft."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tiny_models import tiny_llama
+from univer.bench.contexts import sample_text
+from univer.drafting.eagle.checkpoint import save_head
+from univer.drafting.eagle.config import config_for_target
+from univer.drafting.eagle.head import EagleHead
+from univer.engine import Sampling
+from univer.engine.drafts import as_draft
+from univer.methods import resolve
+from univer.tuning import TuneSettings, Tuning
+from univer.tuning.candidates import Candidate
+from univer.tuning.check import Check
+from univer.tuning.contexts import Contexts
+from univer.tuning.profile import Profile
+from univer.tuning.timing import time_rounds
+
+QUICK = {"max_nodes": 5, "max_depth": 3, "width": 3, "contexts": 2, "new_tokens": 8, "repeats": 1}
+
+
+@pytest.fixture(scope="module")
+def target() -> Any:
+    return tiny_llama(0)
+
+
+def _prompts(*lengths: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randint(3, 250, (1, length), generator=generator) for length in lengths]
+
+
+def _tune(target: Any, draft: str, method: str, temperature: float, order: str | None = None) -> tuple[Tuning, Profile]:
+    settings = TuneSettings(
+        resolve(method), order, Sampling(temperature), Sampling(temperature or 1.0), generation_config=None, **QUICK
+    )
+    found = as_draft(draft, target)
+    assert found is not None
+    tuning = Tuning(target, found, settings)
+    fit, other = _prompts(6, 9), _prompts(7)
+    tuning.run(fit, other)
+    return tuning, tuning.profile()
+
+
+@pytest.mark.parametrize(
+    ("draft", "method", "temperature", "order"),
+    [
+        ("lookup", "univer", 1.0, None),
+        ("skip=1+lookup", "univer-mixed", 0.7, None),
+        ("first=1", "block", 1.0, None),
+        ("skip=1", "rrs", 1.0, None),
+        ("skip=1", "univer", 1.0, "gain"),
+        ("skip=1", "univer", 0.0, None),
+        ("eagle", "univer", 1.0, None),
+    ],
+)
+def test_every_kind_of_draft_gets_a_tree(
+    draft: str, method: str, temperature: float, order: str | None, target: Any, tmp_path: Path
+) -> None:
+    if draft == "eagle":
+        torch.manual_seed(0)
+        save_head(EagleHead(config_for_target(target, 3, 40)), tmp_path / "head", {})
+        draft = f"eagle={tmp_path / 'head'}"
+    tuning, profile = _tune(target, draft, method, temperature, order)
+    assert tuning.chosen in tuning.candidates
+    assert profile.tree == tuning.chosen.tree
+    assert profile.policy.max_nodes <= 10
+    assert profile.speed(8, 50) > 0
+    assert len(tuning.check.tokens) == 1
+    assert len(tuning.prompts) == 2
+    # Every candidate has met the same contexts.
+    assert len({tuple(map(len, entry.taus)) for entry in tuning.candidates}) == 1
+    assert all(tau >= 1 for entry in tuning.candidates for own in entry.taus for tau in own)
+
+
+def test_the_target_as_its_own_draft_is_always_followed(target: Any) -> None:
+    """With `Q = P` the sampled child of a chain is always kept, so tokens per round are known."""
+    draft = as_draft(target, target)
+    assert draft is not None
+    text = sample_text(
+        target, draft, _prompts(5)[0], sampling=Sampling(), draft_sampling=Sampling(), places=3, new_tokens=20, seed=1
+    )
+    contexts = Contexts(target, draft, [text], resolve("univer"), "greedy", None, Sampling(), Sampling(), seed=0)
+    turns = Tuning(target, draft, TuneSettings(resolve("univer"), **QUICK))
+    candidate = Candidate("chain-3", "planned", Profile({}, "chain-3").policy)
+    contexts.measure([candidate])
+    assert candidate.taus[0] == pytest.approx([4.0] * len(text.places), abs=1e-3)
+    assert candidate.nodes == [[3] * len(text.places)]
+    assert turns.plain_speed is None
+
+
+def test_rounds_are_timed_in_turns(target: Any) -> None:
+    policies = [Profile({}, tree).policy for tree in ("2x2", "chain-3")]
+    timings = time_rounds(target, "skip=1", _prompts(5, 12), policies, {}, repeats=6)
+    assert {(entry.policy, entry.nodes, entry.widths) for entry in timings.rounds} == {
+        (0, 6, (1, 2)),
+        (1, 3, (1, 1, 1)),
+    }
+    assert abs(sum(1 if entry.policy else -1 for entry in timings.rounds)) <= 2
+    assert len(timings.rounds) == len(timings.plain) == 12
+    assert [entry.tokens for entry in timings.prompts] == [5, 12]
+    assert all(entry.total > 0 for entry in timings.rounds)
+
+
+def test_prompts_without_room_are_refused(target: Any) -> None:
+    with pytest.raises(ValueError, match="no room for a round"):
+        time_rounds(target, "skip=1", _prompts(505), [Profile({}, "chain-9").policy], {}, repeats=1)
+
+
+def test_a_forecast_that_is_off_says_so() -> None:
+    check = Check([5], [30], [10], predicted=[1.0], measured=[1.2], taus=[3.0])
+    assert check.error == pytest.approx(0.2)
+    assert not check.holds
+    assert Check([5], [30], [10], [1.0], [1.1], [3.0]).holds
+    assert "error" not in Check().to_dict()
+
+
+@pytest.mark.parametrize(("name", "value"), [("max_nodes", 0), ("contexts", 0), ("new_tokens", 1)])
+def test_settings_out_of_range(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=name):
+        TuneSettings(resolve("univer"), **{name: value})
