@@ -21,6 +21,8 @@ from univer.training.unroll import UnrolledStep, unroll
 
 # Steps whose figures are fetched from the device at once.
 REPORT_EVERY = 10
+# Batches that are made from one random set of texts, sorted by length.
+SORTED_TOGETHER = 16
 
 
 class Trainer:
@@ -162,14 +164,19 @@ class Trainer:
         write_text(self.metrics, "".join(f"{line}\n" for line in kept))
 
     def _batches(self) -> Iterator[Tensor]:
-        """Texts of the steps still to do: a new permutation for every pass over the texts, the same after a resume."""
+        """Texts of the steps still to do: a new permutation for every pass over the texts, the same after a resume.
+
+        Texts of similar length go together, because a batch costs as much as its longest text.
+        """
         size, seed = self.settings.batch, self.settings.seed
         per_pass = len(self.train_set) // size
         for step in range(self.step, self.settings.steps):
             round_, place = divmod(step, per_pass)
             generator = torch.Generator().manual_seed(seed * 1_000_003 + round_)
-            order = torch.randperm(len(self.train_set), generator=generator)
-            yield order[place * size : (place + 1) * size]
+            order = torch.randperm(len(self.train_set), generator=generator)[: per_pass * size]
+            parts = torch.split(order, size * SORTED_TOGETHER)
+            order = torch.cat([part[self.train_set.texts.lengths[part].argsort(stable=True)] for part in parts])
+            yield order.view(per_pass, size)[torch.randperm(per_pass, generator=generator)[place]]
 
     def _rate(self) -> float:
         settings = self.settings
