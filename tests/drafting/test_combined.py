@@ -11,7 +11,8 @@ from engine.families import greedy_reference, near_copy, tiny
 from univer.drafting.automaton_source import AutomatonSource
 from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.combined import CombinedDraft
-from univer.drafting.growth.static import StaticGrowth
+from univer.drafting.growth.parse import parse_tree
+from univer.drafting.growth.static import Static, StaticGrowth
 from univer.drafting.guess_draft import GuessDraft
 from univer.drafting.guesses import Guess
 from univer.drafting.independent import IndependentDraft
@@ -46,7 +47,8 @@ def propose(sources, tree="4x1", law="greedy", seed=0, model=None):
     assert isinstance(draft, Draft)
     generator = torch.Generator().manual_seed(seed)
     session = draft.start(DraftRequest(5, torch.device("cpu"), Sampling().laws, generator, True, 100))
-    return session.propose([1], StaticGrowth(parse_shape(tree, law)))
+    policy = Static(parse_shape(tree, law)) if isinstance(tree, str) else tree
+    return session.propose([1], policy.start(law, greedy=False).begin(9))
 
 
 def test_guesses_and_the_model_s_own_tokens_are_one_list():
@@ -59,6 +61,18 @@ def test_guesses_and_the_model_s_own_tokens_are_one_list():
 def test_a_guess_of_several_sources_is_one_child():
     tree = propose([Told((2, 0.35)), Told((2, 0.5), (4, 0.45))])
     assert tree.tokens[1:4].tolist() == [2, 4, 0]
+
+
+@pytest.mark.parametrize("policy", ["grow:nodes=20", "eagle2:nodes=20", "opt:nodes=20"])
+def test_trees_grow_along_confident_guesses(policy):
+    tree = propose([Told((2, 0.95))], parse_tree(policy), model=TableModel(torch.full((5, 5), 0.2)))
+    guessed, node = 0, 0
+    while children := [child for child in tree.children[node] if tree.tokens[child] == 2]:
+        guessed, node = guessed + 1, children[0]
+        assert tree.slots[node] == "fixed"
+    assert guessed >= 5
+    without = propose([Told()], parse_tree(policy), model=TableModel(torch.full((5, 5), 0.2)))
+    assert without.tokens.tolist() != tree.tokens.tolist()
 
 
 @pytest.mark.parametrize("seed", range(8))

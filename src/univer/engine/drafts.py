@@ -55,9 +55,14 @@ def as_draft(draft: Any, target: Any) -> Draft | None:
         return IndependentDraft(draft)
     if isinstance(draft, Draft):
         return draft
+    if hasattr(draft, "fixed_only"):
+        missing = [name for name in ("name", "models", "features", "start") if not hasattr(draft, name)]
+        raise TypeError(f"the draft {type(draft).__name__} lacks {', '.join(missing)}: see univer.drafting.base.Draft")
     if isinstance(draft, GuessSource):
         return GuessDraft([draft])
-    raise TypeError(f"a draft is a causal language model, a draft object or a text, not a {type(draft).__name__}")
+    raise TypeError(
+        f"a draft is a causal language model, a draft object, a guess source or a text, not a {type(draft).__name__}"
+    )
 
 
 def split_sources(text: str) -> tuple[str, list[str]]:
