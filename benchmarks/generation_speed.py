@@ -1,0 +1,147 @@
+"""Tokens per second with a draft beside plain decoding: prompts of six kinds, both ways in turn in one process.
+
+    python benchmarks/generation_speed.py [--target smollm2-135m] [--draft DRAFT] [--tree TREE] [--method METHOD]
+        [--temperature 0 --temperature 0.6 --temperature 1] [--limit 24] [--prompts FILE] [--tokens 128] [--json FILE]
+
+Without `--draft` and `--tree` these are the defaults of `univer generate`. Both ways produce the same number of tokens
+(nothing ends a text early), the way that goes first alternates, and the first prompt is run once unmeasured. Rates
+count all phases, the prefill included. The ratio of a group is total time against total time; its interval is a paired
+bootstrap over prompts. tau is the mean over rounds of a prompt, then over prompts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from univer import generate
+from univer.bench.intervals import gain_interval, mean_interval
+from univer.bench.machine import machine
+from univer.bench.prompts import encode, load_prompts
+from univer.cli.drafts import default_draft, make_draft
+from univer.cli.terminal import progress
+from univer.engine.stats import GenerationStats
+from univer.models import load
+from univer.models.catalogue import DEFAULT_MODEL
+
+
+def run(target: Any, draft: Any, ids: Tensor, temperature: float, options: argparse.Namespace) -> GenerationStats:
+    """Decode one prompt to the full length."""
+    return generate(
+        target,
+        draft,
+        ids,
+        method=options.method,
+        tree=options.tree,
+        temperature=temperature,
+        max_new_tokens=options.tokens,
+        eos_token_id=None,
+        seed=options.seed,
+    ).stats
+
+
+def record(
+    name: str, kind: str, temperature: float, plain: GenerationStats, drafted: GenerationStats
+) -> dict[str, Any]:
+    """The figures of one prompt at one temperature."""
+    return {
+        "prompt": name,
+        "kind": kind,
+        "temperature": temperature,
+        "plain_seconds": plain.total_seconds,
+        "drafted_seconds": drafted.total_seconds,
+        "tokens": drafted.new_tokens,
+        "tau": drafted.tau,
+        "nodes": drafted.drafted / len(drafted.rounds),
+        "phases": {phase: seconds / len(drafted.rounds) for phase, seconds in drafted.seconds.items()},
+    }
+
+
+def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line per temperature and kind, and one for all kinds."""
+    lines = []
+    for temperature in sorted({entry["temperature"] for entry in records}):
+        of_temperature = [entry for entry in records if entry["temperature"] == temperature]
+        for kind in ("all", *dict.fromkeys(entry["kind"] for entry in of_temperature)):
+            group = [entry for entry in of_temperature if kind in ("all", entry["kind"])]
+            plain, drafted = ([entry[f"{way}_seconds"] for entry in group] for way in ("plain", "drafted"))
+            gain = gain_interval(plain, drafted)
+            ends = [None if end is None else 1 + end for end in (gain.low, gain.high)]
+            tokens = sum(entry["tokens"] for entry in group)
+            lines.append(
+                {
+                    "temperature": temperature,
+                    "kind": kind,
+                    "prompts": len(group),
+                    "plain_rate": tokens / sum(plain),
+                    "drafted_rate": tokens / sum(drafted),
+                    "ratio": {"value": 1 + gain.value, "low": ends[0], "high": ends[1]},
+                    "tau": vars(mean_interval([entry["tau"] for entry in group])),
+                    "nodes": sum(entry["nodes"] for entry in group) / len(group),
+                }
+            )
+    return lines
+
+
+def show(line: dict[str, Any]) -> str:
+    """A line of the table."""
+    ratio, tau = line["ratio"], line["tau"]
+    return (
+        f"T={line['temperature']:<4} {line['kind']:24} {line['plain_rate']:6.1f} {line['drafted_rate']:6.1f} tokens/s  "
+        f"ratio {ratio['value']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})  "
+        f"tau {tau['value']:.2f} ({tau['low']:.2f} to {tau['high']:.2f})  nodes {line['nodes']:.1f}"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", default=DEFAULT_MODEL)
+    parser.add_argument("--draft")
+    parser.add_argument("--tree")
+    parser.add_argument("--method", default="univer")
+    parser.add_argument("--temperature", type=float, action="append")
+    parser.add_argument("--prompts", type=Path)
+    parser.add_argument("--limit", type=int, default=24)
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+
+    target, tokenizer = load(options.target)
+    draft = make_draft(options.draft or default_draft(options.target, target), tokenizer, None, None, False)
+    prompts = [(prompt, encode(tokenizer, prompt.text)) for prompt in load_prompts(options.prompts, options.limit)]
+    temperatures = options.temperature or [0.0, 0.6, 1.0]
+    records: list[dict[str, Any]] = []
+    with progress() as tell:
+        for way in (None, draft):
+            run(target, way, prompts[0][1], 1.0, options)
+        try:
+            for number, (prompt, ids) in enumerate(prompts):
+                for place, temperature in enumerate(temperatures):
+                    ways = (None, draft) if (number + place) % 2 == 0 else (draft, None)
+                    stats = {way is None: run(target, way, ids, temperature, options) for way in ways}
+                    records.append(record(prompt.name, prompt.kind, temperature, stats[True], stats[False]))
+                tell("prompts", number + 1, len(prompts))
+        except KeyboardInterrupt:
+            print(f"stopped: {len(records)} of {len(prompts) * len(temperatures)} measured")
+    lines = summary(records)
+    for line in lines:
+        print(show(line))
+    if options.json:
+        settings = vars(options) | {
+            "json": None,
+            "prompts": str(options.prompts) if options.prompts else "bench/prompts",
+        }
+        content = {"settings": settings, "machine": machine(), "summary": lines, "records": records}
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    torch.set_grad_enabled(False)
+    main()
