@@ -8,7 +8,7 @@ import pytest
 import univer
 from univer.audit import audit
 from univer.audit.broken_rules import SoftmaxedResidual
-from univer.audit.report import Relation, Report, TwinRow
+from univer.audit.report import PolicyRow, Relation, Report, TwinRow
 from univer.couplings import Lifted
 from univer.rules import Coupling, Membership, Siblings
 
@@ -20,7 +20,13 @@ def test_a_few_methods_pass_and_the_report_is_plain_data() -> None:
     assert report.ok, report.faults
     assert {row.method for row in report.rows} == set(names)
     assert {(row.method, row.order) for row in report.rows} >= {("univer", "drawn"), ("univer", "gain")}
-    assert {"enumeration", "decisions"} == set(steps)
+    assert {"enumeration", "decisions", "tree policies"} == set(steps)
+    assert {(row.policy.partition(":")[0], row.draft_law) for row in report.policies} >= {
+        *(("grow", law) for law in ("greedy", "chain", "fixed")),
+        ("eagle2", "fixed"),
+        ("opt", "fixed"),
+    }
+    assert max(row.error for row in report.policies) < 1e-12
     held = {relation.name for relation in report.relations}
     assert {"univer never below greedy", "block never below token", "block attains the bound: chains"} <= held
     assert json.loads(json.dumps(report.to_dict()))["rows"][0]["method"] == "token"
@@ -55,7 +61,9 @@ def test_twins_and_relations_count_as_faults() -> None:
     report = Report(
         twins=[TwinRow("t", "grid", "x", 0.0, False)], relations=[Relation("a never below b", 3, -1.0, False)]
     )
-    assert report.faults == ["broken twin not caught: t", "relation does not hold: a never below b"]
+    report.policies.append(PolicyRow("grow", "greedy", 5, 1, 1, 1e-3))
+    assert report.faults[0] == "tree policy grow (greedy): law error over all its trees: 0.001"
+    assert report.faults[1:] == ["broken twin not caught: t", "relation does not hold: a never below b"]
     assert not report.ok
 
 

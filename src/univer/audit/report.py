@@ -80,7 +80,7 @@ class PolicyRow:
     trees: int
     methods: int
     checks: int
-    error: float | None
+    error: float
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Report:
         found += [
             f"tree policy {row.policy} ({row.draft_law}): law error over all its trees: {row.error:.3g}"
             for row in self.policies
-            if row.error is not None and not row.error <= FLOAT64_ERROR
+            if not row.error <= FLOAT64_ERROR
         ]
         found += [f"broken twin not caught: {twin.name}" for twin in self.twins if not twin.caught]
         return found + [f"relation does not hold: {relation.name}" for relation in self.relations if not relation.holds]

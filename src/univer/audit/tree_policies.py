@@ -32,7 +32,7 @@ MOST_PROGRAMMES = 300
 def policy_rows(
     subjects: Sequence[Subject], seed: int, quick: bool, tell: Callable[[str, int, int], None]
 ) -> list[PolicyRow]:
-    """One row per policy and draft law.
+    """One row per policy and draft law that some method takes.
 
     Args:
         subjects: methods with their sibling orders; each sees the trees that it takes.
@@ -48,9 +48,10 @@ def policy_rows(
         for subject in subjects:
             taken = [grown for grown in forests if _takes(subject, grown)]
             errors += [grown.measure(subject.outcome).error for grown in taken if subject.method.exact]
-            names |= {subject.method.name for _ in taken}
+            names |= {subject.method.name for _ in taken if subject.method.exact}
         trees = sum(len(grown.forest.topology.roots) for grown in forests)
-        rows.append(PolicyRow(text, law, trees, len(names), len(errors), worst(errors) if errors else None))
+        if errors:
+            rows.append(PolicyRow(text, law, trees, len(names), len(errors), worst(errors)))
         tell("tree policies", done + 1, len(POLICIES))
     return rows
 

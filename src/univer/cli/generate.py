@@ -42,8 +42,8 @@ def generate(
     tree: Annotated[
         str | None,
         typer.Option(
-            help="2x5, chain-5, eagle, or a JSON list of parents or choices; or trees that grow: grow, eagle2, opt, with "
-            "parameters as in grow:nodes=48,depth=6. [default: 2x5, for chain methods chain-5]"
+            help="2x5, chain-5, eagle, or a JSON list of parents or choices; or trees that grow: grow, eagle2, opt, "
+            "with parameters as in grow:nodes=48,depth=6. [default: 2x5, for chain methods chain-5]"
         ),
     ] = None,
     tuned: Tuned = None,
