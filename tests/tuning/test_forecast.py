@@ -39,5 +39,11 @@ def test_number_of_rounds_of_texts_that_are_cut_at_their_length() -> None:
     assert rounds_of(40, 3.0) == pytest.approx(sum(counts) / len(counts), rel=0.03)
 
 
+def test_a_draft_that_is_not_asked_reads_no_prompt() -> None:
+    forecast = Forecast((10,), (1.0,), (1.0,), drafting=False)
+    assert forecast.speed(COSTS, 5) == pytest.approx(5 / (2.0 + 4.0))
+    assert Forecast.from_dict(forecast.to_dict()) == forecast
+
+
 def test_one_token_needs_no_round() -> None:
     assert rounds_of(1, 3.0) == 0

@@ -46,8 +46,8 @@ def print_tuning(tuning: Tuning, output: Path, interrupted: bool) -> None:
             f"read in that time included; plain decoding {tuning.plain_speed:.1f}",
             soft_wrap=True,
         )
-        if tuning.speed(tuning.chosen) <= (tuning.plain_speed or 0.0):
-            console.print("                 plain decoding is at least as fast here: no tree pays with this draft")
+        if tuning.chosen.source == "plain":
+            console.print("                 no tree pays with this draft here: nothing is drafted", soft_wrap=True)
     if check.tokens:
         console.print(
             f"check            {check.predicted_speed:.1f} tokens/s predicted, {check.measured_speed:.1f} measured "
@@ -114,7 +114,8 @@ def _print_candidates(tuning: Tuning) -> None:
     for entry in ranked:
         forecast = entry.forecast(tuning.costs, tuning.prompts)
         speed = tuning.speed(entry)
-        name = entry.tree if len(entry.tree) <= LONGEST_TREE else entry.tree[: LONGEST_TREE - 4] + "...]"
+        name = "plain decoding" if entry.source == "plain" else entry.tree
+        name = name if len(name) <= LONGEST_TREE else name[: LONGEST_TREE - 4] + "...]"
         rows.append(
             [
                 ("* " if entry is tuning.chosen else "  ") + name,
@@ -125,9 +126,5 @@ def _print_candidates(tuning: Tuning) -> None:
                 f"{speed:.1f}",
                 f"{speed / plain:.2f}" if plain else "-",
             ]
-        )
-    if plain is not None:
-        rows.append(
-            ["  plain decoding", "", "0.0", "1.000", f"{1000 * tuning.costs.plain:.1f}", f"{plain:.1f}", "1.00"]
         )
     print_table(CANDIDATES, rows)

@@ -30,7 +30,7 @@ class Candidate:
 
     Attributes:
         tree: text that `--tree` takes.
-        source: where it comes from: `planned`, the name of a policy, or `default`.
+        source: where it comes from: `planned`, the name of a policy, `default`, or `plain` for drafting nothing.
         policy: how its trees grow.
         taus: by prompt, expected tokens of every round measured.
         nodes: drafted nodes of every tree.
@@ -57,12 +57,23 @@ class Candidate:
             self.factor * _mean([costs.round_seconds(n, w) for n, w in zip(nodes, widths, strict=True)])
             for nodes, widths in zip(self.nodes, self.widths, strict=True)
         ]
-        return Forecast(tuple(prompts[: len(rounds)]), tuple(map(_mean, self.taus)), tuple(rounds))
+        return Forecast(
+            tuple(prompts[: len(rounds)]), tuple(map(_mean, self.taus)), tuple(rounds), drafting=self.source != "plain"
+        )
 
     @property
     def mean_nodes(self) -> float:
         """Mean number of drafted nodes."""
         return _mean([count for own in self.nodes for count in own])
+
+
+def plain_candidate(texts: int) -> Candidate:
+    """Plain decoding, of which nothing need be measured on contexts.
+
+    Args:
+        texts: number of prompts.
+    """
+    return Candidate("[-1]", "plain", parse_tree("[-1]"), [[1.0]] * texts, [[0]] * texts, [[()]] * texts)
 
 
 def tree_text(parents: Sequence[int]) -> str:

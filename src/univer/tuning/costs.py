@@ -49,28 +49,21 @@ class Costs:
         """Time of drafting a tree.
 
         Args:
-            widths: nodes read at every level, the root's first; empty where nothing is drafted.
+            widths: nodes read at every level, the root's first.
         """
-        return self.root + sum(map(self.levels, widths[1:])) if widths else 0.0
+        return self.root + sum(map(self.levels, widths[1:]))
 
     def round_seconds(self, nodes: int, widths: Sequence[int]) -> float:
-        """Time of a round.
+        """Time of a round; a plain one where the draft is not asked.
 
         Args:
             nodes: drafted nodes, the root left out.
             widths: nodes read at every level, the root's first.
         """
+        if not widths:
+            return self.plain
         reading = self.target(nodes + 1) + self.laws(nodes + 1)
         return self.draft_seconds(widths) + reading + self.verification(sum(widths)) + self.cache
-
-    def plain_seconds(self, prompt_tokens: int, new_tokens: int) -> float:
-        """Time of plain decoding, the prompt included.
-
-        Args:
-            prompt_tokens: tokens of the prompt.
-            new_tokens: tokens of the answer, of which the prompt's last row gives the first.
-        """
-        return self.prompt(prompt_tokens) + (new_tokens - 1) * self.plain
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists for JSON."""

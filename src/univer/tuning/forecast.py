@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from univer.tuning.costs import Costs
 
@@ -24,11 +25,23 @@ class Forecast:
         prompts: tokens of each prompt.
         taus: tokens per round on each.
         rounds: seconds per round on each.
+        drafting: whether the draft is asked at all, and so reads the prompts as well.
     """
 
     prompts: tuple[int, ...]
     taus: tuple[float, ...]
     rounds: tuple[float, ...]
+    drafting: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists for JSON."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
+    @staticmethod
+    def from_dict(table: Mapping[str, Any]) -> Forecast:
+        """The forecast that `to_dict` wrote."""
+        parts: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in table.items()}
+        return Forecast(**parts)
 
     @property
     def tau(self) -> float:
@@ -58,7 +71,7 @@ class Forecast:
         else:
             parts = [(length, self.tau, self.round_seconds) for length in prompts]
         seconds = sum(
-            costs.prompt(length) + costs.draft_prompt(length) + rounds_of(new_tokens, tau) * spent
+            costs.prompt(length) + self.drafting * costs.draft_prompt(length) + rounds_of(new_tokens, tau) * spent
             for length, tau, spent in parts
         )
         return new_tokens * len(parts) / seconds

@@ -104,7 +104,7 @@ class Profile:
             "format": FORMAT,
             "settings": dict(self.settings),
             "tree": self.tree,
-            "forecast": {name: list(values) for name, values in vars(self.forecast).items()} if self.forecast else None,
+            "forecast": self.forecast.to_dict() if self.forecast else None,
             "costs": self.costs.to_dict() if self.costs else None,
             "details": dict(self.details),
         }
@@ -133,7 +133,7 @@ def load_profile(path: str | Path) -> Profile:
         return Profile(
             table["settings"],
             table["tree"],
-            Forecast(**{name: tuple(values) for name, values in forecast.items()}) if forecast else None,
+            Forecast.from_dict(forecast) if forecast else None,
             Costs.from_dict(costs) if costs else None,
             table["details"],
         )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,9 +16,9 @@ from univer.engine.features import decoder_layers
 from univer.engine.runner import TreeRunner
 from univer.tuning.skip_set import SkipSet
 
-# A pass is timed over a text of this length, so many times.
+# A pass is timed below a text of this length, so many times.
 TIMED_CONTEXT = 64
-TIMED_PASSES = 7
+TIMED_PASSES = 12
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class SkipSearch:
         most: largest number of layers to skip.
         beam: sets of each size that are followed up.
         shortlist: layers that are considered after the first.
-        timed: whether passes are timed.
+        timed: whether passes are timed: those of the target and of half of it, between which the others lie.
 
     Attributes:
         found: all sets measured.
@@ -75,6 +74,7 @@ class SkipSearch:
     timed: bool = True
     found: list[SkipSet] = field(default_factory=list, init=False)
     target_seconds: float | None = field(default=None, init=False)
+    _layer_seconds: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._total = len(decoder_layers(self.target)[2])
@@ -118,8 +118,8 @@ class SkipSearch:
             `best`.
         """
         with torch.inference_mode():
-            if self.timed and self.target_seconds is None:
-                self.target_seconds = pass_seconds(self.target, self.texts[0].tokens)
+            if self.timed:
+                self._time_passes()
             expected = [self.laws(logits) for logits in self._logits(self.target)]
             level = self._level([(layer,) for layer in range(self._total)], expected, progress)
             shortlist = [entry.layers[0] for entry in level[: self.shortlist]]
@@ -132,30 +132,28 @@ class SkipSearch:
     def _level(
         self, sets: Sequence[tuple[int, ...]], expected: Sequence[Tensor], progress: Callable[[int], None]
     ) -> list[SkipSet]:
-        """Measure sets of one size; the best first, and the time of the best."""
+        """Measure sets of one size; the best first."""
         level = []
         for layers in sets:
             shares = [
                 torch.minimum(self.laws(logits), laws).sum(-1)
                 for logits, laws in zip(self._logits(skip_layers(self.target, layers).model), expected, strict=True)
             ]
-            level.append(SkipSet(layers, float(torch.cat(shares).double().mean())))
+            seconds = None
+            if self.target_seconds is not None:
+                seconds = max(0.0, self.target_seconds - len(layers) * self._layer_seconds)
+            level.append(SkipSet(layers, float(torch.cat(shares).double().mean()), seconds, self.target_seconds))
             self.found.append(level[-1])
             progress(len(self.found))
         level.sort(key=lambda entry: (-entry.overlap, entry.layers))
-        if self.timed:
-            level[0].seconds = pass_seconds(skip_layers(self.target, level[0].layers).model, self.texts[0].tokens)
-            self._smooth_costs()
         return level
 
-    def _smooth_costs(self) -> None:
-        """Costs on a straight line through the times measured: a pass takes so much per layer and so much besides."""
-        timed = [(0, self.target_seconds), *((len(entry.layers), entry.seconds) for entry in self.found)]
-        sizes, seconds = zip(*((size, spent) for size, spent in timed if spent is not None), strict=True)
-        slope, whole = np.polyfit(sizes, seconds, 1)
-        for entry in self.found:
-            if entry.seconds is not None:
-                entry.cost = max(0.0, float((whole + slope * len(entry.layers)) / whole))
+    def _time_passes(self) -> None:
+        """Time passes of the target and of half of it; a pass takes so much per layer and so much besides."""
+        half = self._total // 2
+        shorter = skip_layers(self.target, range(half)).model
+        self.target_seconds, seconds = pass_seconds([self.target, shorter], self.texts[0].tokens)
+        self._layer_seconds = max(0.0, self.target_seconds - seconds) / half
 
     def _logits(self, model: Any) -> Iterator[Tensor]:
         """Logits `[n, V]` at the places of each text that the target's own tokens were drawn at."""
@@ -168,22 +166,24 @@ class SkipSearch:
                 yield model(input_ids=ids, use_cache=False, **keep).logits[0, -count:]
 
 
-def pass_seconds(model: Any, tokens: Sequence[int]) -> float:
+def pass_seconds(models: Sequence[Any], tokens: Sequence[int]) -> list[float]:
     """Time of a pass over one token below a cached text, in seconds.
 
-    The shortest of some passes: other work on the machine only ever adds to it.
+    The models take turns, and the shortest of the passes of each counts: other work on the machine only ever adds.
 
     Args:
-        model: a causal language model of transformers.
+        models: causal language models of transformers.
         tokens: token ids to fill the text with.
     """
-    runner = TreeRunner(model)
-    runner.extend((list(tokens) * (TIMED_CONTEXT // len(tokens) + 1))[:TIMED_CONTEXT])
-    times = []
-    for _ in range(TIMED_PASSES + 1):
-        start = time.perf_counter()
-        # Reading a value waits for the device.
-        runner.read_nodes(tokens[:1], [-1])[0, 0].item()
-        times.append(time.perf_counter() - start)
-        runner.keep([])
-    return min(times[1:])
+    runners = [TreeRunner(model) for model in models]
+    times: list[list[float]] = [[] for _ in models]
+    for runner in runners:
+        runner.extend((list(tokens) * (TIMED_CONTEXT // len(tokens) + 1))[:TIMED_CONTEXT])
+    for _ in range(TIMED_PASSES):
+        for runner, own in zip(runners, times, strict=True):
+            start = time.perf_counter()
+            # Reading a value waits for the device.
+            runner.read_nodes(tokens[:1], [-1])[0, 0].item()
+            own.append(time.perf_counter() - start)
+            runner.keep([])
+    return [min(own) for own in times]

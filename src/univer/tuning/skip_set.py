@@ -9,7 +9,7 @@ from typing import Any
 LONGEST_CHAIN = 16
 
 
-@dataclass
+@dataclass(frozen=True)
 class SkipSet:
     """Layers to skip and what that costs and brings.
 
@@ -17,14 +17,19 @@ class SkipSet:
         layers: numbers of the layers left out, rising.
         overlap: mean over the positions of `sum_x min(P(x), Q(x))`: the chance that a token drawn from the draft is
             accepted.
-        seconds: time of a draft pass over one token; None if it was not measured.
-        cost: the same in target passes, smoothed over the sets measured; None if there are none.
+        seconds: time of a draft pass over one token; None if nothing was timed.
+        target_seconds: that of a target pass.
     """
 
     layers: tuple[int, ...]
     overlap: float
     seconds: float | None = None
-    cost: float | None = None
+    target_seconds: float | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """Cost of a draft pass in target passes."""
+        return self.seconds / self.target_seconds if self.seconds is not None and self.target_seconds else None
 
     @property
     def draft(self) -> str:

@@ -18,7 +18,7 @@ from univer.engine.plan import TreePlan
 from univer.engine.stopping import eos_tokens
 from univer.methods import resolve
 from univer.tuning.acceptance import AcceptanceCounts
-from univer.tuning.candidates import Candidate, list_candidates, with_mean
+from univer.tuning.candidates import Candidate, list_candidates, plain_candidate, with_mean
 from univer.tuning.check import Check, check_forecast
 from univer.tuning.contexts import Contexts
 from univer.tuning.costs import Costs, cost_shapes, fit_costs
@@ -31,6 +31,8 @@ from univer.tuning.timing import Timings, time_rounds
 DEPTHS = 6
 # Candidates whose real rounds are timed.
 SHORTLIST = 6
+# Rounds that count for the mean of all candidates where the time of one is told.
+LEAN = 5
 # Length of the texts that speeds are told for: what `univer generate` writes unless told otherwise.
 TEXT_TOKENS = 128
 
@@ -52,7 +54,7 @@ class Tuning:
         counts: acceptance by position.
         plans: planned trees, the best of every depth, with the speed that the programme sees.
         candidates: candidates measured on the contexts.
-        chosen: the fastest of them.
+        chosen: the fastest of them, plain decoding among them.
         check: forecast and measurement on other prompts.
         prompts: tokens of the prompts that contexts are taken from.
     """
@@ -104,6 +106,7 @@ class Tuning:
         self._plan()
         contexts.measure(self.candidates, lambda done, total: tell("candidates", done, total))
         self._hold_mean(contexts)
+        self.candidates.append(plain_candidate(len(self.prompts)))
         self._choose(fit, tell)
         self._check(held_out, tell)
 
@@ -119,11 +122,8 @@ class Tuning:
 
     @property
     def plain_speed(self) -> float | None:
-        """Tokens per second of plain decoding on such texts; None before costs were measured."""
-        if self.costs is None or not self.prompts:
-            return None
-        seconds = sum(self.costs.plain_seconds(length, TEXT_TOKENS) for length in self.prompts)
-        return TEXT_TOKENS * len(self.prompts) / seconds
+        """Tokens per second of plain decoding on such texts; None before costs and texts are known."""
+        return self.speed(plain_candidate(len(self.prompts))) if self.costs is not None and self.prompts else None
 
     def ranked(self) -> list[Candidate]:
         """Candidates measured, the fastest first."""
@@ -245,10 +245,7 @@ class Tuning:
         """Time real rounds of the most promising candidates and take the fastest."""
         settings, costs = self.settings, self.costs
         assert costs is not None, "costs were measured before"
-        ranked = self.ranked()
-        if not ranked:
-            return
-        self.chosen = ranked[0]
+        ranked = [entry for entry in self.ranked() if entry.source != "plain"]
         shortlist: list[Candidate] = []
         for entry in [*{entry.source: entry for entry in reversed(ranked)}.values(), *ranked]:
             if entry not in shortlist and len(shortlist) < SHORTLIST:
@@ -266,10 +263,13 @@ class Tuning:
         shares: list[list[float]] = [[] for _ in shortlist]
         for timed in timings.rounds:
             shares[timed.policy].append(timed.total / costs.round_seconds(timed.nodes, timed.widths))
-        factors = [median(own) if own else 1.0 for own in shares]
-        for candidate in self.candidates:
-            candidate.factor = factors[shortlist.index(candidate)] if candidate in shortlist else median(factors)
-        self.chosen = max(shortlist, key=self.speed)
+        common = median(share for own in shares for share in own)
+        # Leaning on what they have in common keeps the choice from falling on lucky timings.
+        factors = [(len(own) * median(own) + LEAN * common) / (len(own) + LEAN) if own else common for own in shares]
+        for candidate in ranked:
+            candidate.factor = factors[shortlist.index(candidate)] if candidate in shortlist else common
+        plain = [entry for entry in self.candidates if entry.source == "plain"]
+        self.chosen = max([*shortlist, *plain], key=self.speed)
 
     def _check(self, prompts: Sequence[Tensor], tell: Tell) -> None:
         if self.chosen is None or self.costs is None or not prompts:
