@@ -93,10 +93,10 @@ def cost_shapes(law: str, max_nodes: int) -> list[Shape]:
     shapes = []
     width = 1
     while width <= (1 if law == "chain" else max(1, max_nodes)):
-        for depth in (1, 3) if width <= MOST_CHILDREN else (2, 3):
-            shape = _branches(width, depth, law)
-            if len(shape.parents) - 1 <= 1.25 * max_nodes or depth == 1:
-                shapes.append(shape)
+        own = [_branches(width, depth, law) for depth in ((1, 2, 3) if width <= MOST_CHILDREN else (2, 3))]
+        fitting = [shape for shape in own if len(shape.parents) - 1 <= 1.25 * max_nodes]
+        # The first and the last tell what is between them.
+        shapes += [shape for shape in fitting if shape in (fitting[0], fitting[-1])]
         width *= 2
     if law == "chain":
         shapes += [from_parents(range(-1, size), law) for size in (5, 8, 13) if size <= max_nodes]
