@@ -119,7 +119,9 @@ def _print(search: "SkipSearch | None", settings: dict[str, Any], interrupted: b
     )
     console.print(f"use --draft {chosen.draft}", soft_wrap=True)
     if chosen.chain and chosen.chain[1] < 1:
-        console.print("a chain of it is slower than plain decoding here: only a tree or another draft can pay")
+        console.print(
+            "a chain of it is slower than plain decoding here: only a tree or another draft can pay", soft_wrap=True
+        )
 
 
 def _row(entry: dict[str, Any]) -> list[str]:
