@@ -58,3 +58,17 @@ def test_ties_in_a_top_go_to_the_lowest_id() -> None:
     tokens, best = top_tokens(scores, 3)
     assert tokens.tolist() == [[1, 2, 3], [0, 2, 1]]
     torch.testing.assert_close(best, scores.gather(1, tokens))
+
+
+@pytest.mark.parametrize("size", [200, 3000, 8192])
+def test_largest_entries_come_in_order_with_ties_to_the_lowest_id(size: int) -> None:
+    scores = torch.randn(6, size, generator=torch.Generator().manual_seed(size))
+    # Rows without ties, rows with many, rows that are equal all over and rows with few entries above 0.
+    rows = torch.cat([scores, scores.mul(2).round(), torch.zeros(1, size)]).softmax(-1)
+    rows = torch.cat([rows, rows.where(scores[0] > 2.2, 0)])
+    for count in (1, 2, 10):
+        tokens, best = top_tokens(rows, count)
+        wanted = rows.sort(stable=True, descending=True)
+        assert torch.equal(best, wanted.values[:, :count])
+        assert torch.equal(tokens[best > 0], wanted.indices[:, :count][best > 0])
+        assert all(len(set(row)) == count for row in tokens.tolist())

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 LAW_DTYPES = (torch.float32, torch.float64)
 
@@ -174,7 +175,7 @@ def entropy(rows: Tensor) -> Tensor:
         tensor([0.6931, 0.0000])
     """
     tiny = torch.finfo(rows.dtype).tiny
-    return torch.cat([-(part * (part + tiny).log_()).sum(-1) for part in cache_blocks(rows)]).clamp_(min=0)
+    return torch.cat([0.0 - (part * (part + tiny).log_()).sum(-1) for part in cache_blocks(rows)]).clamp_(min=0)
 
 
 def cache_blocks(rows: Tensor, other: Tensor | None = None) -> Sequence[Tensor]:
@@ -202,22 +203,34 @@ def top_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
         >>> top_tokens(torch.tensor([[0.2, 0.4, 0.4]]), 2)[0]
         tensor([[1, 2]])
     """
-    rows, size = scores.shape
-    blocks = size // TOP_BLOCK
-    if count >= min(blocks, TOP_BLOCK) or not rows:
+    if count >= scores.shape[1] // TOP_BLOCK:
         best, tokens = scores.sort(stable=True, descending=True)
         return tokens[:, :count], best[:, :count]
-    # The best entries lie in the blocks with the best maxima, so most of a row is read once only.
-    padded = scores if size % TOP_BLOCK == 0 else torch.nn.functional.pad(scores, (0, -size % TOP_BLOCK))
-    cut = padded.reshape(rows, -1, TOP_BLOCK)
-    maxima, chosen = cut.amax(-1).topk(count + 1, -1)
-    chosen = chosen[:, :count].sort(-1).values
-    inside = cut.gather(1, chosen.unsqueeze(-1).expand(-1, -1, TOP_BLOCK)).flatten(1)
-    best, places = inside.sort(stable=True, descending=True)
-    best, places = best[:, :count], places[:, :count]
-    tokens = chosen.gather(1, places // TOP_BLOCK) * TOP_BLOCK + places % TOP_BLOCK
-    # topk promises no order among ties: where a block left out may hold one, the whole row is sorted.
-    tied = (maxima[:, -1] >= best[:, -1]) & (best[:, -1] > 0)
-    if bool(tied.any()):
-        tokens[tied] = scores[tied].sort(stable=True, descending=True).indices[:, :count]
-    return tokens, best
+    # topk promises no order among equal entries: those found are put in order of their ids first.
+    tokens, places = _largest(scores, count + 1).sort(-1)
+    best, places = scores.gather(1, tokens).sort(stable=True, descending=True)
+    tokens, last = tokens.gather(1, places)[:, :count], best[:, count - 1]
+    tied = ((best[:, count] == last) & (last > 0)).nonzero()[:, 0]
+    if len(tied):
+        tokens[tied] = _by_id(scores[tied], last[tied], count)
+    return tokens, best[:, :count]
+
+
+def _largest(scores: Tensor, count: int) -> Tensor:
+    """Ids of `count` largest entries of each row, in any order and with any choice among equal ones."""
+    # Interleaved blocks: the largest entries lie in those with the largest maxima, so a row is read once only.
+    padded = functional.pad(scores, (0, -scores.shape[1] % TOP_BLOCK), value=-1.0)
+    cut = padded.reshape(len(scores), TOP_BLOCK, -1)
+    chosen = cut.amax(1).topk(count, -1).indices
+    inside = cut.gather(2, chosen.unsqueeze(1).expand(-1, TOP_BLOCK, -1)).flatten(1)
+    places = inside.topk(count, -1).indices
+    return places // count * cut.shape[2] + chosen.gather(1, places % count)
+
+
+def _by_id(scores: Tensor, last: Tensor, count: int) -> Tensor:
+    """The `count` largest entries of rows with more than `count` of at least `last`, ties to the lowest id."""
+    rows, tokens = (scores >= last[:, None]).nonzero(as_tuple=True)
+    order = scores[rows, tokens].sort(stable=True, descending=True).indices
+    order = order[rows[order].sort(stable=True).indices]
+    first = torch.searchsorted(rows, torch.arange(len(scores), device=rows.device))
+    return tokens[order[first[:, None] + torch.arange(count, device=rows.device)]]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from torch import Tensor
 
+from univer.drafting.columns import EVERY_TOKEN, Columns
 from univer.drafting.slots import NodeSlots, draw_sampled
 from univer.tree import DraftTree
 
@@ -20,18 +21,20 @@ class TreeBuilder:
     Args:
         root_token: the last committed token.
         law: draft law of the children.
+        columns: which tokens the columns of the draft laws stand for; by default all in order.
 
     Attributes:
         tokens: token of every node; node 0 is the root.
         parents: parent of every node, -1 for the root.
         slots: `"root"`, `"fixed"` or `"sampled"` for every node.
         depths: depth of every node, 0 for the root.
-        rows: draft law `Q_v` of every node with a sampled child.
+        rows: draft law `Q_v` `[D]` of every node with a sampled child, by these columns.
         kept: after `finish`, the nodes that stand in the finished tree, in its order.
     """
 
-    def __init__(self, root_token: int, law: str) -> None:
+    def __init__(self, root_token: int, law: str, columns: Columns = EVERY_TOKEN) -> None:
         self.law = law
+        self.columns = columns
         self.tokens = [int(root_token)]
         self.parents = [-1]
         self.slots = ["root"]
@@ -49,7 +52,7 @@ class TreeBuilder:
         Args:
             nodes: `n` node ids, each not expanded before.
             decisions: what each of them gets.
-            rows: their draft laws `Q_v`, `[n, V]`; views of it are kept as the tree's draft laws.
+            rows: their draft laws `Q_v`, `[n, D]`; views of it are kept as the tree's draft laws.
             uniforms: float64 in [0, 1), one for each sampled slot, node by node.
 
         Returns:
@@ -58,7 +61,7 @@ class TreeBuilder:
         Raises:
             ValueError: a node was expanded before, or is to get the same fixed token twice.
         """
-        drawn = draw_sampled(decisions, rows, self.law, uniforms)
+        drawn = draw_sampled(decisions, rows, self.law, uniforms, self.columns)
         added: list[int] = []
         for place, (node, decision, sampled) in enumerate(zip(nodes, decisions, drawn, strict=True)):
             if len(set(decision.fixed)) < len(decision.fixed):
@@ -127,7 +130,7 @@ class TreeBuilder:
             [self.tokens[node] for node in self.kept],
             [place.get(self.parents[node], -1) for node in self.kept],
             [self.slots[node] for node in self.kept],
-            {place[node]: row for node, row in self.rows.items()},
+            dict(zip((place[node] for node in self.rows), self.columns.whole(list(self.rows.values())), strict=True)),
             self.law,
             excluded,
             planned=planned,

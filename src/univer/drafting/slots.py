@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from univer.drafting.columns import EVERY_TOKEN, Columns
 from univer.laws import draw
 
 
@@ -24,7 +25,9 @@ class NodeSlots:
     sampled: int
 
 
-def draw_sampled(decisions: Sequence[NodeSlots], rows: Tensor, law: str, uniforms: Tensor) -> list[list[int]]:
+def draw_sampled(
+    decisions: Sequence[NodeSlots], rows: Tensor, law: str, uniforms: Tensor, columns: Columns = EVERY_TOKEN
+) -> list[list[int]]:
     """Draw the sampled children of some nodes, one slot of all nodes at a time.
 
     They come from `S_v`, which is `Q_v` without the fixed children, one after the other without what was drawn before;
@@ -32,9 +35,10 @@ def draw_sampled(decisions: Sequence[NodeSlots], rows: Tensor, law: str, uniform
 
     Args:
         decisions: slots of `n` nodes.
-        rows: their draft laws `Q_v`, `[n, V]`.
+        rows: their draft laws `Q_v`, `[n, D]`.
         law: draft law; only `iid` differs, by drawing with replacement.
         uniforms: float64 in [0, 1), one for each sampled slot, node by node.
+        columns: which tokens the columns of the rows stand for; by default all in order.
 
     Returns:
         Tokens drawn at each node.
@@ -51,25 +55,26 @@ def draw_sampled(decisions: Sequence[NodeSlots], rows: Tensor, law: str, uniform
     nodes = [node for node, decision in enumerate(decisions) if decision.sampled]
     most = max((decision.sampled for decision in decisions), default=0)
     left = rows if len(nodes) == len(decisions) else rows[nodes]
-    taken = [(place, token) for place, node in enumerate(nodes) for token in decisions[node].fixed]
+    fixed = ((place, columns.column(token)) for place, node in enumerate(nodes) for token in decisions[node].fixed)
+    taken = [(place, column) for place, column in fixed if column is not None]
     if taken or (most > 1 and left is rows):
         left = left.clone() if left is rows else left
-        places, tokens = torch.tensor(taken, dtype=torch.long, device=rows.device).reshape(-1, 2).unbind(1)
-        left[places, tokens] = 0.0
+        places, ids = torch.tensor(taken, dtype=torch.long, device=rows.device).reshape(-1, 2).unbind(1)
+        left[places, ids] = 0.0
     tables = []
     for slot in range(most):
         going_on = [place for place, node in enumerate(nodes) if decisions[node].sampled > slot]
         if len(going_on) < len(nodes):
             nodes, left = [nodes[place] for place in going_on], left[going_on]
-        tokens, created = draw(left, uniforms[[first[node] + slot for node in nodes]])
-        tables.append((nodes, torch.where(created, tokens, -1)))
+        ids, created = draw(left, uniforms[[first[node] + slot for node in nodes]])
+        tables.append((nodes, torch.where(created, ids, -1)))
         if law != "iid" and slot + 1 < most:
-            left.scatter_(1, tokens.unsqueeze(1), 0.0)
+            left.scatter_(1, ids.unsqueeze(1), 0.0)
     # One look at the device for all slots.
-    flat = iter(torch.cat([tokens for _, tokens in tables]).tolist() if tables else [])
+    flat = iter(torch.cat([ids for _, ids in tables]).tolist() if tables else [])
     for nodes, _ in tables:
         for node in nodes:
-            token = next(flat)
-            if token >= 0:
-                drawn[node].append(token)
+            column = next(flat)
+            if column >= 0:
+                drawn[node].append(columns.token(column))
     return drawn

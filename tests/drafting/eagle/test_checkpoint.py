@@ -53,6 +53,17 @@ def test_a_head_of_eagle3_is_saved_under_the_public_names(tmp_path: Path) -> Non
     assert all(torch.equal(tensor, saved[name]) for name, tensor in tensors.items())
 
 
+def test_draft_tokens_in_any_order_are_put_in_order(tmp_path: Path) -> None:
+    tensors = eagle3()
+    order = torch.randperm(len(DRAFT_TOKENS))
+    scores, ids = tensors["lm_head.weight"][order], torch.tensor(DRAFT_TOKENS)[order]
+    mixed = tensors | {"lm_head.weight": scores, "d2t": ids - torch.arange(len(ids))}
+    write(tmp_path / "a", EAGLE3, tensors)
+    write(tmp_path / "b", EAGLE3, mixed)
+    head, again = (load_head(tmp_path / name, layers=3).state_dict() for name in "ab")
+    assert all(torch.equal(tensor, again[name]) for name, tensor in head.items())
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_head_is_told_from_a_model(name: str, tmp_path: Path) -> None:
     directory = write_format(tmp_path, name)[0]

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from univer.drafting.base import DraftRequest
+from univer.drafting.columns import EVERY_TOKEN, DraftVocabulary
 from univer.drafting.eagle.checkpoint import load_head
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.session import EagleSession
@@ -28,7 +29,7 @@ class EagleDraft:
         features: the target's hidden states that the head reads, see `FeatureTap`.
         table: token embeddings `[V, H]` of the target.
         output: for variant 1 the rows `[D, H]` of the target's output layer for the draft vocabulary, else None.
-        token_ids: target token `[D]` of each draft token; None if they are all tokens in order.
+        columns: which target tokens its laws are over.
 
     Raises:
         ValueError: the head was made for a target of another width, depth or vocabulary.
@@ -43,11 +44,12 @@ class EagleDraft:
         self.name = name
         self.features = head.config.features
         self.table: Tensor = target.get_input_embeddings().weight
-        self.token_ids = head.token_ids
+        ids = head.token_ids
+        self.columns = EVERY_TOKEN if ids is None else DraftVocabulary(ids, head.config.vocab_size)
         self.output: Tensor | None = None
         if head.config.variant == 1:
             rows: Tensor = target.get_output_embeddings().weight
-            self.output = (rows if self.token_ids is None else rows[self.token_ids.to(rows.device)]).detach()
+            self.output = (rows if ids is None else rows[ids.to(rows.device)]).detach()
             self.output = self.output.to(head.fc.weight)
 
     def start(self, request: DraftRequest) -> EagleSession:

@@ -103,7 +103,7 @@ def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> 
         for kind in ("weight", "bias"):
             if f"{LAYER}{parts[0]}.{kind}" in shapes:
                 state[f"{own}.{kind}"] = torch.cat([tensors[f"{LAYER}{part}.{kind}"] for part in parts])
-    return state | _vocabulary(where, config, tensors.get("d2t"))
+    return _by_token(state | _vocabulary(where, config, tensors.get("d2t")))
 
 
 def from_state(config: EagleConfig, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -155,6 +155,18 @@ def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
     if config.own_embeddings:
         shapes["embed_tokens.weight"] = (config.vocab_size, width)
     return shapes
+
+
+def _by_token(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same head with its draft tokens, and what scores them, in the order of the target's ids."""
+    if "d2t" not in state:
+        return state
+    places = torch.arange(len(state["d2t"]))
+    ids, order = (state["d2t"] + places).sort()
+    if torch.equal(order, places):
+        return state
+    scores = {"lm_head.weight": state["lm_head.weight"][order]} if "lm_head.weight" in state else {}
+    return state | scores | {"d2t": ids - places}
 
 
 def _vocabulary(where: str, config: EagleConfig, offsets: Tensor | None) -> dict[str, Tensor]:

@@ -66,7 +66,10 @@ class EagleSession:
         self._read_text(committed)
         self._outputs = self._outputs[:1]
         self._place = {0: 0}
-        return draft_tree(committed[-1], growth, self._read_level, self.request.generator, self.request.device).tree
+        request = self.request
+        return draft_tree(
+            committed[-1], growth, self._read_level, request.generator, request.device, columns=self._draft.columns
+        ).tree
 
     def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
         """Take the target's hidden states of what was kept; the next round reads them."""
@@ -93,7 +96,7 @@ class EagleSession:
         self._unread = []
 
     def _read_level(self, tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
-        """Draft laws `Q_v` `[n, V]` of the nodes of a level, which are read if they are not the root."""
+        """Draft laws `Q_v` `[n, D]` of the nodes of a level, which are read if they are not the root."""
         if nodes[0] == 0:
             return self._laws(self._outputs)
         parents = [self._place[tree.parents[node]] for node in nodes]
@@ -116,12 +119,9 @@ class EagleSession:
         return self._head.block(embeddings[None], hidden[None], attend, positions[None])[0]
 
     def _laws(self, outputs: Tensor) -> Tensor:
-        """Draft laws `[n, V]` after rows with these outputs.
+        """Draft laws `[n, D]` after rows with these outputs.
 
         The settings of the request act on the draft vocabulary alone; tokens outside have probability 0. The row that
         results is the one that children are drawn from and that verification uses.
         """
-        laws = self.request.laws(self._head.logits(outputs, self._draft.output), self._step)
-        if self._draft.token_ids is None:
-            return laws
-        return laws.new_zeros(len(laws), self.request.vocabulary).index_copy_(1, self._draft.token_ids, laws)
+        return self.request.laws(self._head.logits(outputs, self._draft.output), self._step)

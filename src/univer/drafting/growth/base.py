@@ -38,7 +38,7 @@ class Growth(Protocol):
         Args:
             tree: everything drafted so far.
             nodes: `n` node ids.
-            rows: their draft laws `Q_v`, `[n, V]`; `[n, 0]` where the draft has guesses only.
+            rows: their draft laws `Q_v`, `[n, D]`, by `tree.columns`; `[n, 0]` where the draft has guesses only.
             guesses: for each node what other sources propose, the better guess first, without duplicates.
         """
         ...

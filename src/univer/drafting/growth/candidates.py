@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
+from univer.drafting.columns import EVERY_TOKEN, Columns
 from univer.drafting.growth.base import Guess
 from univer.laws import top_tokens
 
@@ -27,38 +27,39 @@ class Candidate:
     confidence: float
 
 
-def candidates(rows: Tensor, count: int, guesses: Sequence[Sequence[Guess]]) -> list[list[Candidate]]:
+def candidates(
+    rows: Tensor, count: int, guesses: Sequence[Sequence[Guess]], columns: Columns = EVERY_TOKEN
+) -> list[list[Candidate]]:
     """The best tokens at every node, by falling confidence.
 
     Of equal ones guesses come first, in their order, and then the lowest id. Tokens of confidence 0 are left out.
 
     Args:
-        rows: draft laws `Q_v`, `[n, V]`.
+        rows: draft laws `Q_v`, `[n, D]`.
         count: how many per node at most.
         guesses: for each node what other sources propose, without duplicates.
+        columns: which tokens the columns of the rows stand for; by default all in order.
 
     Returns:
         A list for each node.
 
     Example:
+        >>> import torch
         >>> rows = torch.tensor([[0.5, 0.3, 0.2]])
         >>> [entry.token for entry in candidates(rows, 2, [[Guess(2, 0.4)]])[0]]
         [0, 2]
     """
     if count == 0:
         return [[] for _ in guesses]
-    tokens, chances = top_tokens(rows, min(count, rows.shape[1]))
-    guessed = [(node, guess.token) for node, own in enumerate(guesses) for guess in own]
-    known = [0.0] * len(guessed)
-    if guessed and rows.shape[1]:
-        places, ids = torch.tensor(guessed, device=rows.device).unbind(1)
-        known = rows[places, ids].tolist()
-    left = iter(known)
+    ids, chances = top_tokens(rows, min(count, rows.shape[1]))
+    guessed = columns.chances(rows, [(node, guess.token) for node, own in enumerate(guesses) for guess in own])
+    left = iter(guessed)
     found = []
-    for own, best, values in zip(guesses, tokens.tolist(), chances.tolist(), strict=True):
+    for own, best, values in zip(guesses, ids.tolist(), chances.tolist(), strict=True):
         listed = [Candidate(g.token, chance, max(g.confidence, chance)) for g, chance in zip(own, left, strict=False)]
         seen = {entry.token for entry in listed}
-        listed += [Candidate(t, value, value) for t, value in zip(best, values, strict=True) if t not in seen]
+        tokens = map(columns.token, best)
+        listed += [Candidate(t, value, value) for t, value in zip(tokens, values, strict=True) if t not in seen]
         listed.sort(key=lambda entry: -entry.confidence)
         found.append([entry for entry in listed[:count] if entry.confidence > 0])
     return found

@@ -69,7 +69,7 @@ class ConfidenceGrowth:
     ) -> list[NodeSlots]:
         """The best tokens of all nodes together."""
         settings = self._settings
-        ranked = candidates(tempered(rows, settings.score_temperature), settings.width, guesses)
+        ranked = candidates(tempered(rows, settings.score_temperature), settings.width, guesses, tree.columns)
         listed = [(place, entry) for place, best in enumerate(ranked) for entry in best]
         steps = self._calibration.corrected("fixed", np.array([entry.confidence for _, entry in listed]))
         found = []
@@ -147,6 +147,7 @@ def tempered(rows: Tensor, temperature: float) -> Tensor:
         temperature: above 0; 1 leaves the rows as they are.
 
     Example:
+        >>> import torch
         >>> tempered(torch.tensor([[0.8, 0.2]]), 0.5)
         tensor([[0.9412, 0.0588]])
     """

@@ -98,7 +98,7 @@ class GrowingTree:
         self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
     ) -> list[NodeSlots]:
         """The numbers of fixed and sampled slots that are worth most for the whole level."""
-        ranked = candidates(rows, self._fixed, guesses)
+        ranked = candidates(rows, self._fixed, guesses, tree.columns)
         self._rows, self._belief = rows, Estimates(entropy(rows).double().cpu().numpy())
         chances, estimates = np.zeros((2, len(nodes), self._fixed))
         for place, best in enumerate(ranked):
@@ -138,9 +138,8 @@ class GrowingTree:
     def _weigh(self, tree: TreeBuilder, new: Sequence[int]) -> None:
         """Weights of new nodes: of fixed children as decided, of sampled ones by their tokens."""
         sampled = [node for node in new if tree.slots[node] == "sampled"]
-        places = [self._level[tree.parents[node]].place for node in sampled]
-        drawn = self._rows[places, [tree.tokens[node] for node in sampled]].tolist() if sampled else []
-        chance = dict(zip(sampled, drawn, strict=True))
+        entries = [(self._level[tree.parents[node]].place, tree.tokens[node]) for node in sampled]
+        chance = dict(zip(sampled, tree.columns.chances(self._rows, entries), strict=True))
         rank: dict[int, int] = {}
         # What is left of a node's mass, and the chance that it comes to its next sampled child.
         left: dict[int, tuple[float, float]] = {}

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from univer.drafting.builder import TreeBuilder
+from univer.drafting.columns import EVERY_TOKEN, Columns
 from univer.drafting.growth.base import Growth
 from univer.drafting.guesses import Guess
 from univer.tree import DraftTree
@@ -39,17 +40,19 @@ def draft_tree(
     generator: torch.Generator,
     device: torch.device,
     guesses: GuessLevel | None = None,
+    columns: Columns = EVERY_TOKEN,
 ) -> Drafted:
     """Grow one tree, level by level: read, decide, draw.
 
     Args:
         root_token: the last committed token.
         growth: decides which nodes get which slots.
-        read_level: given the tree so far and `n` of its nodes, returns their draft laws `Q_v` `[n, V]`; asked once per
+        read_level: given the tree so far and `n` of its nodes, returns their draft laws `Q_v` `[n, D]`; asked once per
             level, first for the root.
         generator: source of all randomness, on the CPU.
         device: where the tree's laws are to lie.
         guesses: proposes fixed tokens at nodes, for instance from an n-gram; none by default.
+        columns: which tokens the `D` columns of the laws stand for; by default all tokens in order.
 
     Returns:
         The tree with the origins of its nodes.
@@ -61,6 +64,7 @@ def draft_tree(
         lambda count: torch.rand(count, generator=generator, dtype=torch.float64),
         device,
         guesses,
+        columns,
     )
 
 
@@ -71,6 +75,7 @@ def tree_from_coins(
     coins: Coins,
     device: torch.device,
     guesses: GuessLevel | None = None,
+    columns: Columns = EVERY_TOKEN,
 ) -> Drafted:
     """As `draft_tree`, with uniforms of the caller's.
 
@@ -81,8 +86,9 @@ def tree_from_coins(
         coins: asked once per level, for one uniform per sampled slot, node by node.
         device: likewise.
         guesses: likewise.
+        columns: likewise.
     """
-    tree = TreeBuilder(root_token, growth.law)
+    tree = TreeBuilder(root_token, growth.law, columns)
     level = growth.frontier(tree, [0])
     while level:
         rows = read_level(tree, level).to(device)

@@ -93,7 +93,7 @@ class StaticGrowth:
     ) -> list[NodeSlots]:
         """The slots that the shape plans; fixed ones go to the best tokens."""
         places = [self._place[node] for node in nodes]
-        ranked = candidates(rows, max(self._shape.fixed[place] for place in places), guesses)
+        ranked = candidates(rows, max(self._shape.fixed[place] for place in places), guesses, tree.columns)
         return [
             NodeSlots(tuple(entry.token for entry in best[: self._shape.fixed[place]]), self._shape.sampled[place])
             for place, best in zip(places, ranked, strict=True)

@@ -1,0 +1,94 @@
+"""Which token each column of a draft's rows stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+class Columns:
+    """Rows over the whole vocabulary: column `x` stands for token `x`.
+
+    Trees speak of tokens, rows of columns; whoever looks a token up in a row asks here.
+    """
+
+    def column(self, token: int) -> int | None:
+        """Column of a token; None if it has none, so that its probability is 0."""
+        return token
+
+    def token(self, column: int) -> int:
+        """Token of a column."""
+        return column
+
+    def whole(self, rows: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The same rows over the whole vocabulary, each entry the very number that it was.
+
+        Args:
+            rows: `k` rows `[D]` of one kind.
+
+        Returns:
+            `k` rows `[V]`.
+        """
+        return rows
+
+    def chances(self, rows: Tensor, entries: Sequence[tuple[int, int]]) -> list[float]:
+        """Probabilities of some tokens; one look at the device.
+
+        Args:
+            rows: `[n, D]`; `D` may be 0.
+            entries: pairs of a row's number and a token.
+        """
+        columns = [(row, self.column(token)) for row, token in entries]
+        known = [(row, column) for row, column in columns if column is not None and column < rows.shape[1]]
+        if not known:
+            return [0.0] * len(entries)
+        places, ids = torch.tensor(known, device=rows.device).unbind(1)
+        found = dict(zip(known, rows[places, ids].tolist(), strict=True))
+        return [found.get((row, -1 if column is None else column), 0.0) for row, column in columns]
+
+
+class DraftVocabulary(Columns):
+    """Rows over those tokens alone that a draft can propose, so that no work goes into the zeros of the others.
+
+    Args:
+        ids: token `[D]` of every column, rising, so that of equal entries the lowest column is the lowest token.
+        size: number of token ids V of the target.
+
+    Raises:
+        ValueError: the ids do not rise, or one lies outside the vocabulary.
+
+    Example:
+        >>> columns = DraftVocabulary(torch.tensor([1, 3]), 5)
+        >>> columns.token(1), columns.column(3), columns.column(2)
+        (3, 1, None)
+        >>> columns.whole([torch.tensor([0.25, 0.75])])[0]
+        tensor([0.0000, 0.2500, 0.0000, 0.7500, 0.0000])
+    """
+
+    def __init__(self, ids: Tensor, size: int) -> None:
+        self._tokens: list[int] = ids.tolist()
+        if bool((ids.diff() <= 0).any()) or not 0 <= self._tokens[0] <= self._tokens[-1] < size:
+            raise ValueError(f"a draft vocabulary is different token ids below {size} in rising order")
+        self._columns = {token: column for column, token in enumerate(self._tokens)}
+        self._ids = ids
+        self._size = size
+
+    def column(self, token: int) -> int | None:
+        """Column of a token, or None."""
+        return self._columns.get(token)
+
+    def token(self, column: int) -> int:
+        """Token of a column."""
+        return self._tokens[column]
+
+    def whole(self, rows: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The rows with zeros for all other tokens."""
+        if not rows:
+            return rows
+        whole = rows[0].new_zeros(len(rows), self._size)
+        return whole.index_copy_(1, self._ids.to(whole.device), torch.stack(list(rows))).unbind()
+
+
+EVERY_TOKEN = Columns()
