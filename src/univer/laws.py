@@ -91,7 +91,7 @@ def normalise(weights: Tensor) -> Tensor:
 
 def positive(denominator: Tensor) -> Tensor:
     """Replace zeros by ones, so that `0 / positive(0) = 0`."""
-    return torch.where(denominator > 0, denominator, torch.ones_like(denominator))
+    return denominator.masked_fill(denominator <= 0, 1)
 
 
 def ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
@@ -104,7 +104,8 @@ def ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
     Returns:
         A tensor of the same shape with entries in [0, 1].
     """
-    return (numerator / positive(denominator)).clamp_(0, 1) * (denominator > 0)
+    empty = denominator <= 0
+    return (numerator / denominator.masked_fill(empty, 1)).clamp_(0, 1).masked_fill_(empty, 0)
 
 
 def sample(rows: Tensor, uniforms: Tensor) -> Tensor:

@@ -101,10 +101,11 @@ class Topology:
         Args:
             nodes: ids of nodes that have children.
         """
-        counts = np.stack([self.fixed_counts[nodes], self.child_counts[nodes]], 1)
+        base = int(self.child_counts.max(initial=0)) + 1
+        kinds = self.fixed_counts[nodes] * base + self.child_counts[nodes]
         groups = []
-        for fixed, total in np.unique(counts, axis=0).tolist():
-            members = nodes[(counts == (fixed, total)).all(1)]
+        for kind in sorted(set(kinds.tolist())):
+            (fixed, total), members = divmod(kind, base), nodes[kinds == kind]
             groups.append(Group(members, self.children[members, :total], fixed, total - fixed))
         return groups
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from univer.laws import LAW_DTYPES, normalise
+from univer.laws import LAW_DTYPES, positive
 from univer.topology import FIXED, ROOT, SAMPLED, SLOT_NAMES, Group, Ints, Topology
 
 DRAFT_LAWS = ("iid", "swor", "fixed", "greedy", "mixed", "chain")
@@ -64,16 +64,15 @@ class Forest:
         Returns:
             A new tensor `[n, V]`; a row is all zero where nothing is left.
         """
-        weights = rows_of(self.draft_laws, group.nodes, self.device).clone()
-        if group.fixed:
-            weights.scatter_(1, self.tokens[index(group.children[:, : group.fixed], self.device)], 0.0)
+        fixed = self.tokens[index(group.children[:, : group.fixed], self.device)]
+        weights = rows_of(self.draft_laws, group.nodes, self.device).scatter(1, fixed, 0.0)
         if self.excluded:
             dropped = [
                 (r, token) for r, node in enumerate(group.nodes.tolist()) for token in self.excluded.get(node, ())
             ]
             rows, tokens = torch.tensor(dropped, dtype=torch.long, device=self.device).reshape(-1, 2).unbind(1)
             weights[rows, tokens] = 0.0
-        return normalise(weights)
+        return weights.div_(positive(weights.sum(-1, keepdim=True)))
 
     @staticmethod
     def union(trees: Sequence[Forest]) -> Forest:
@@ -166,22 +165,22 @@ class DraftTree(Forest):
     @property
     def parents(self) -> list[int]:
         """Parent of every node, -1 for the root."""
-        return [int(parent) for parent in self.topology.parents]
+        return [int(parent) for parent in self.topology.parents.tolist()]
 
     @property
     def slots(self) -> list[str]:
         """`"root"`, `"fixed"` or `"sampled"` for every node."""
-        return [SLOT_NAMES[slot] for slot in self.topology.slots]
+        return [SLOT_NAMES[slot] for slot in self.topology.slots.tolist()]
 
     @property
     def depths(self) -> list[int]:
         """Depth of every node, 0 for the root."""
-        return [int(depth) for depth in self.topology.depths]
+        return [int(depth) for depth in self.topology.depths.tolist()]
 
     @property
     def children(self) -> list[list[int]]:
         """Children of every node in the order drawn."""
-        return [[int(child) for child in row if child >= 0] for row in self.topology.children]
+        return [[child for child in row if child >= 0] for row in self.topology.children.tolist()]
 
     def _check_structure(self) -> None:
         parents, slots = self.topology.parents, self.topology.slots
@@ -190,11 +189,11 @@ class DraftTree(Forest):
         if slots[0] != ROOT or (slots[1:] == ROOT).any():
             raise ValueError('slots[0] must be "root" and every other slot "fixed" or "sampled"')
         sampled_counts = np.bincount(parents[slots == SAMPLED], minlength=len(self))
-        for parent, kinds in ((int(p), slots[parents == p]) for p in np.unique(parents[1:])):
-            if (np.diff(kinds) < 0).any():
-                raise ValueError(
-                    f"node {parent}: a fixed child stands after a sampled one; fixed children are drawn first"
-                )
+        siblings = np.argsort(parents, kind="stable")
+        late = (np.diff(parents[siblings]) == 0) & (np.diff(slots[siblings]) < 0)
+        if late.any():
+            parent = parents[siblings][np.argmax(late)]
+            raise ValueError(f"node {parent}: a fixed child stands after a sampled one; fixed children are drawn first")
         if self.law in ("iid", "swor", "chain") and (slots == FIXED).any():
             raise ValueError(
                 f"the draft law {self.law!r} has no fixed children, node {int(np.argmax(slots == FIXED))} is one"
@@ -213,48 +212,46 @@ class DraftTree(Forest):
 
     def _check_draws(self) -> None:
         """Tokens of siblings against each other, against what was dropped and against their laws."""
-        for group in (group for level in self.topology.levels for group in level):
-            tokens = self.tokens[index(group.children, self.device)]
-            distinct = tokens if self.law != "iid" else tokens[:, :0]
-            ordered = distinct.sort(-1).values
-            if bool((ordered[:, 1:] == ordered[:, :-1]).any()):
-                row = int((ordered[:, 1:] == ordered[:, :-1]).any(-1).nonzero()[0])
-                raise ValueError(
-                    f"node {group.nodes[row]}: two children have the same token; only the law 'iid' repeats tokens"
-                )
-            for row, node in enumerate(group.nodes.tolist()):
-                if set(self.excluded.get(node, ())) & set(tokens[row].tolist() if self.excluded else ()):
-                    raise ValueError(f"node {node}: an excluded token is a child")
-            if group.sampled:
-                self._check_rows(group, tokens[:, group.fixed :])
+        parents, tokens = self.topology.parents, self.tokens.cpu().numpy()
+        drawn = list(zip(parents.tolist(), tokens.tolist(), strict=True))
+        if self.law != "iid" and len(set(drawn)) < len(drawn):
+            parent = next(pair for number, pair in enumerate(drawn) if pair in drawn[:number])[0]
+            raise ValueError(f"node {parent}: two children have the same token; only the law 'iid' repeats tokens")
+        for node, dropped in self.excluded.items():
+            if any((node, token) in drawn for token in dropped):
+                raise ValueError(f"node {node}: an excluded token is a child")
+        sampled = np.nonzero(self.topology.slots == SAMPLED)[0]
+        if len(sampled):
+            self._check_rows(sampled, tokens[sampled])
 
-    def _check_rows(self, group: Group, sampled_tokens: Tensor) -> None:
+    def _check_rows(self, sampled: Ints, tokens: Ints) -> None:
+        nodes, places = np.unique(self.topology.parents[sampled], return_inverse=True)
         missing = [
-            n for n in group.nodes.tolist() if not isinstance(self.draft_laws, Tensor) and n not in self.draft_laws
+            node for node in nodes.tolist() if not isinstance(self.draft_laws, Tensor) and node not in self.draft_laws
         ]
         if missing:
             raise ValueError(f"node {missing[0]} has a sampled child: draft_laws must give the row it was drawn from")
         if isinstance(self.draft_laws, Tensor) and (self.draft_laws.dim() != 2 or len(self.draft_laws) != len(self)):
             raise ValueError(f"draft_laws must be [{len(self)}, V], got {list(self.draft_laws.shape)}")
-        rows = rows_of(self.draft_laws, group.nodes, self.device)
+        rows = rows_of(self.draft_laws, nodes, self.device)
         if rows.dtype not in LAW_DTYPES:
             raise ValueError(f"draft laws must be float32 or float64, got {rows.dtype}: convert before drawing")
         vocabulary = rows.shape[1]
-        for node in group.nodes.tolist():
+        for node in nodes.tolist():
             if max(self.excluded.get(node, (0,))) >= vocabulary:
                 raise ValueError(f"node {node}: an excluded token lies outside the vocabulary of {vocabulary}")
-        outside = (sampled_tokens < 0) | (sampled_tokens >= vocabulary)
-        if bool(outside.any()):
+        if tokens.min() < 0 or tokens.max() >= vocabulary:
             raise ValueError(f"a sampled token lies outside the vocabulary of {vocabulary} of its draft law")
-        faults = ~((rows.sum(-1) - 1).abs() <= 1e-4) | ~(rows.amin(-1) >= 0)
-        drawn = rows.gather(1, sampled_tokens) > 0
-        if bool((faults | ~drawn.all(-1)).any()):
-            row = int((faults | ~drawn.all(-1)).nonzero()[0])
-            node = int(group.nodes[row])
-            if bool(faults[row]):
+        sound = ((rows.sum(-1) - 1).abs() <= 1e-4) & (rows.amin(-1) >= 0)
+        possible = rows[index(places, self.device), index(tokens, self.device)] > 0
+        # One look at the device for all rows.
+        if not bool(sound.all() & possible.all()):
+            if not bool(sound.all()):
+                node = nodes[int(sound.int().argmin())]
                 raise ValueError(
                     f"the draft law of node {node} is not a law: non-negative and summing to 1 within 1e-4"
                 )
+            node = nodes[places[int(possible.int().argmin())]]
             raise ValueError(f"node {node}: a sampled child has probability 0 under its draft law")
 
 
