@@ -43,7 +43,8 @@ def generate(
         str | None,
         typer.Option(
             help="2x5, chain-5, eagle, or a JSON list of parents or choices; or trees that grow: grow, eagle2, opt, "
-            "with parameters as in grow:nodes=48,depth=6. [default: 2x5, for chain methods chain-5]"
+            "with parameters as in grow:nodes=48,depth=6. [default: what a head suggests, else 2x5; for chain methods "
+            "chain-5]"
         ),
     ] = None,
     tuned: Tuned = None,
@@ -92,7 +93,7 @@ def generate(
     order = options["order"]
     if order is not None and order not in ORDERS:
         raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
-    policy = profile.policy if profile else parse_tree(tree or ("chain-5" if chosen.draft_law == "chain" else "2x5"))
+    policy = profile.policy if profile else (parse_tree(tree) if tree else None)
     try:
         from univer.cli.config import generation_config
         from univer.cli.drafts import default_draft, make_draft

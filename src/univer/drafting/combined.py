@@ -54,6 +54,12 @@ class CombinedDraft:
     def features(self) -> tuple[int, ...]:
         return self.draft.features
 
+    @property
+    def suggested_tree(self) -> str | None:
+        """The model's, if it has one."""
+        suggested: str | None = getattr(self.draft, "suggested_tree", None)
+        return suggested
+
     def start(self, request: DraftRequest) -> CombinedSession:
         """Begin a request of the draft and of all sources."""
         return CombinedSession(self.draft.start(request), Guessing(self.sources, request))

@@ -62,7 +62,7 @@ def generate(
         method: a name of `univer.methods()` or a `Method`.
         tree: `"2x5"`, `"3x3"`, `"chain-5"`, `"eagle"`, a parent list, a list of choices, or a `Shape`; or a policy of
             growing trees: `"grow"`, `"eagle2"`, `"opt"`, with parameters as in `"grow:nodes=48,depth=6"`, or an object;
-            by default `"chain-5"` for chain methods and `"2x5"` for others.
+            by default `"chain-5"` for chain methods, for others what an EAGLE head suggests, else `"2x5"`.
         order: in which siblings are tested; the method's own by default.
         temperature: 0 for greedy decoding.
         top_k: keep the `top_k` most likely tokens; None keeps all.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import torch
 
 from univer.drafting.base import Draft
 from univer.drafting.combined import CombinedDraft
+from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import TreeSpec, parse_tree
 from univer.drafting.shapes import Shape
 from univer.engine.attention import AttentionPattern
@@ -14,11 +17,32 @@ from univer.topology import FIXED, ROOT, SAMPLED, Topology
 from univer.tree import Forest
 
 
+def default_tree(draft: Draft | None, method: Method, law: str) -> TreePolicy:
+    """The tree of a request that names none.
+
+    Args:
+        draft: the draft; a `suggested_tree` that it has is taken where it can be drawn by the draft law.
+        method: the verification method.
+        law: draft law of the trees.
+
+    Returns:
+        The draft's own tree, else `chain-5` for chain methods and `2x5` for others.
+    """
+    if method.draft_law == "chain":
+        return parse_tree("chain-5")
+    if (suggested := getattr(draft, "suggested_tree", None)) is not None:
+        policy = parse_tree(suggested)
+        with suppress(ValueError):
+            method.check(slots_of(policy.widest(law)), method.order)
+            return policy
+    return parse_tree("2x5")
+
+
 class TreePlan:
     """How a request's trees grow.
 
     Args:
-        tree: what the caller asked for; None for `chain-5` with chain methods and `2x5` with others.
+        tree: what the caller asked for; None for what `default_tree` says.
         draft: the draft, or None for plain decoding, where the tree is the root alone.
         method: the verification method.
         order: sibling order, or None for the method's own.
@@ -38,9 +62,9 @@ class TreePlan:
     ) -> None:
         fixed_only = greedy or (draft is not None and draft.fixed_only)
         self.law = "fixed" if fixed_only else method.draft_law
-        if tree is None:
-            tree = "chain-5" if method.draft_law == "chain" else "2x5"
-        self.policy = parse_tree([-1] if draft is None else tree)
+        if draft is None:
+            tree = [-1]
+        self.policy = default_tree(draft, method, self.law) if tree is None else parse_tree(tree)
         self._widest = self.policy.widest(self.law)
         judged = self._widest.clipped(0) if greedy else self._widest
         method.check(slots_of(judged), method.order if order is None else order)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from univer.drafting.base import Draft
 from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import parse_tree
-from univer.engine.plan import TreePlan
+from univer.engine.plan import TreePlan, default_tree
 from univer.methods import Method
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
@@ -110,7 +110,7 @@ def list_candidates(
         greedy: whether the temperature is 0.
     """
     texts = {tree_text(plan.parents): "planned" for plan, _ in plans[:PLANNED]}
-    default = "chain-5" if method.draft_law == "chain" else "2x5"
+    default = default_tree(draft, method, "fixed" if greedy else method.draft_law).name
     if parse_tree(default).max_nodes <= max_nodes:
         texts.setdefault(default, "default")
     if method.draft_law != "chain" and not draft.fixed_only:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from univer.drafting.base import DraftRequest
 from univer.drafting.columns import EVERY_TOKEN, DraftVocabulary
-from univer.drafting.eagle.checkpoint import load_head
+from univer.drafting.eagle.checkpoint import load_head, read_settings
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.session import EagleSession
 from univer.drafting.eagle.shipped import shipped_head
@@ -24,6 +24,7 @@ class EagleDraft:
         head: the head; its weights are neither changed nor copied.
         target: the target model, whose token embeddings (and, for heads of EAGLE and EAGLE-2, output layer) are shared.
         name: how the draft is called in reports.
+        suggested_tree: the tree to draft where a request names none, as text; None to have no opinion.
 
     Attributes:
         features: the target's hidden states that the head reads, see `FeatureTap`.
@@ -38,10 +39,11 @@ class EagleDraft:
     fixed_only = False
     models: Sequence[Any] = ()
 
-    def __init__(self, head: EagleHead, target: Any, name: str = "eagle") -> None:
+    def __init__(self, head: EagleHead, target: Any, name: str = "eagle", suggested_tree: str | None = None) -> None:
         check_target(head, target)
         self.head = head
         self.name = name
+        self.suggested_tree = suggested_tree
         self.features = head.config.features
         self.table: Tensor = target.get_input_embeddings().weight
         ids = head.token_ids
@@ -81,7 +83,8 @@ def eagle_draft(target: Any, directory: str | Path | None = None) -> EagleDraft:
     table = target.get_input_embeddings().weight
     _, _, layers = decoder_layers(target)
     head = load_head(directory, len(layers), table.detach(), table.dtype).to(table.device)
-    return EagleDraft(head.requires_grad_(False), target, name=f"eagle={Path(directory).name}")
+    tree = read_settings(Path(directory)).get("suggested_tree")
+    return EagleDraft(head.requires_grad_(False), target, f"eagle={Path(directory).name}", tree)
 
 
 def check_target(head: EagleHead, target: Any) -> None:
