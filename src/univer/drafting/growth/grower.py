@@ -61,11 +61,13 @@ class Decided(NamedTuple):
         place: its place in the level.
         estimates: `e(x)` of its fixed children, before correction.
         mass: `m`, what the draft's law has left for sampled children.
+        shares: what each sampled child adds, in units of what the first one does.
     """
 
     place: int
     estimates: Floats
     mass: float
+    shares: Floats
 
 
 class GrowingTree:
@@ -110,7 +112,9 @@ class GrowingTree:
         known = np.array([len(best) for best in ranked])
         fixed_values[np.arange(self._fixed + 1) > known[:, None]] = -np.inf
         first = self._calibration.corrected("sampled", self._belief.sampled(masses))
-        values = np.stack([fixed_values + tail for tail in self._belief.tails(masses, first, self._sampled)], -1)
+        shares = self._belief.shares(self._sampled)
+        taken = np.concatenate([np.zeros((len(nodes), 1)), shares.cumsum(1)], 1)
+        values = fixed_values[:, :, None] + first[:, :, None] * taken[:, None, :]
 
         weights = np.array([self.weights[node] for node in nodes])
         steps, splits = [], []
@@ -123,7 +127,7 @@ class GrowingTree:
         decisions = []
         for place, (node, count) in enumerate(zip(nodes, budget.choose(steps, len(nodes)), strict=True)):
             fixed, sampled = splits[place][count]
-            self._level[node] = Decided(place, estimates[place, :fixed], float(masses[place, fixed]))
+            self._level[node] = Decided(place, estimates[place, :fixed], float(masses[place, fixed]), shares[place])
             decisions.append(NodeSlots(tuple(entry.token for entry in ranked[place][:fixed]), sampled))
         return decisions
 
@@ -140,21 +144,17 @@ class GrowingTree:
         sampled = [node for node in new if tree.slots[node] == "sampled"]
         entries = [(self._level[tree.parents[node]].place, tree.tokens[node]) for node in sampled]
         chance = dict(zip(sampled, tree.columns.chances(self._rows, entries), strict=True))
-        rank: dict[int, int] = {}
-        # What is left of a node's mass, and the chance that it comes to its next sampled child.
-        left: dict[int, tuple[float, float]] = {}
+        seen: dict[tuple[int, str], int] = {}
         for node in new:
-            parent = tree.parents[node]
-            decided = self._level[parent]
-            if tree.slots[node] == "fixed":
-                estimate = float(decided.estimates[rank.get(parent, 0)])
-                rank[parent] = rank.get(parent, 0) + 1
+            parent, slot = tree.parents[node], tree.slots[node]
+            decided, rank = self._level[parent], seen.get((parent, slot), 0)
+            seen[parent, slot] = rank + 1
+            if slot == "fixed":
+                estimate = float(decided.estimates[rank])
             else:
-                mass, reached = left.get(parent, (decided.mass, 1.0))
-                estimate = reached * self._belief.drawn(decided.place, mass, chance[node])
-                left[parent] = max(mass - chance[node], 0.0), reached - estimate
+                estimate = float(decided.shares[rank]) * self._belief.drawn(decided.place, decided.mass, chance[node])
             self.estimates.append(estimate)
-            believed = float(self._calibration.corrected(tree.slots[node], np.array(estimate)))
+            believed = float(self._calibration.corrected(slot, np.array(estimate)))
             self.weights.append(self.weights[parent] * believed)
 
     def finish(self, tree: TreeBuilder) -> DraftTree:
