@@ -10,8 +10,8 @@ from univer.drafting.growth.grow import Grow
 from univer.drafting.growth.grower import GrowingTree
 from univer.tree import DraftTree
 
-POLICY = Grow(max_nodes=6, max_depth=2, top_k=2, threshold=0.01, foresight=0)
-LAW = "greedy"
+POLICY = Grow(max_nodes=4, max_depth=2, top_k=2, threshold=0.05, foresight=0)
+LAW, VOCABULARY = "greedy", 4
 
 
 @dataclass
@@ -45,7 +45,7 @@ def late_slot(growth: GrowingTree, tree: TreeBuilder) -> DraftTree:
     """The root gets one more fixed child if token 0 was drawn below one of its children."""
     if any(tree.depths[node] == 2 and tree.tokens[node] == 0 for node in range(len(tree))):
         taken = [tree.tokens[node] for node in range(len(tree)) if tree.parents[node] == 0]
-        tree.tokens.append(next(token for token in range(3) if token not in taken))
+        tree.tokens.append(next(token for token in range(VOCABULARY) if token not in taken))
         tree.parents.append(0)
         tree.slots.append("fixed")
         tree.depths.append(1)

@@ -18,6 +18,7 @@ from univer.rules.base import BoundedRule
 POLICIES = (
     *(("grow:nodes=6,depth=2,top_k=3,threshold=0.01,foresight=0", law, 4) for law in ("greedy", "mixed")),
     ("grow:nodes=6,depth=2,top_k=3,threshold=0.01,foresight=0", "swor", 3),
+    ("grow:nodes=3,depth=2,top_k=2,threshold=0.01,foresight=0", "mixed", 6),
     *(("grow:nodes=4,depth=3,top_k=2,threshold=0.05", law, 3) for law in ("greedy", "mixed", "chain")),
     ("grow:nodes=5,depth=3,threshold=0.01", "fixed", 3),
     ("eagle2:nodes=5,depth=3,top_k=2", "fixed", 3),

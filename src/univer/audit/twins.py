@@ -16,7 +16,7 @@ from univer.audit.broken_decisions import (
     reuse_for_token,
 )
 from univer.audit.broken_growth import UNLAWFUL
-from univer.audit.broken_policies import POLICY, UNLAWFUL_POLICIES, Changed
+from univer.audit.broken_policies import POLICY, UNLAWFUL_POLICIES, VOCABULARY, Changed
 from univer.audit.broken_rules import (
     FreshDraws,
     RawDraftForSiblings,
@@ -132,7 +132,7 @@ def _rounds(twin: Callable[[Method], Play]) -> float:
 
 def _policy(change: Callable[[GrowingTree, TreeBuilder], DraftTree], method: Method) -> float:
     outcome: Outcome = lambda forest, targets: outcome_law(forest, targets, method)  # noqa: E731
-    models = [make_model(kind, 3, POLICY.max_depth + 1, seed) for kind, seed in MODELS[:4]]
+    models = [make_model(kind, VOCABULARY, POLICY.max_depth + 1, seed) for kind, seed in MODELS[:4]]
     return max(
         Grown(model, product_trees(Changed(change), model, POLICY.max_depth), POLICY.max_depth)
         .measure(outcome)

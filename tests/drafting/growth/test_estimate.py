@@ -54,7 +54,7 @@ def test_likelier_tokens_are_accepted_rather() -> None:
     for place in range(5):
         found = [beliefs.drawn(place, 0.4, chance) for chance in (1e-6, 1e-4, 0.01, 0.1, 0.3)]
         assert (np.diff(found) > 0).all()
-        assert 0 < found[0]
+        assert found[0] > 0
         assert found[-1] <= 0.4
 
 
