@@ -35,9 +35,10 @@ def test_steps_are_taken_together_where_one_alone_does_not_pay() -> None:
 
 def test_the_best_split_for_every_count() -> None:
     values = np.array([[0.0, 0.5, 0.7], [0.4, 0.8, 0.85], [0.6, 0.82, -np.inf]])
-    worth, splits = best_by_count(values, 3)
-    assert splits == [(0, 0), (0, 1), (1, 1), (1, 2)]
-    assert worth.tolist() == [0.0, 0.5, 0.8, 0.85]
+    worth, sampled = best_by_count(np.stack([values, values[::-1]]), 3)
+    assert sampled[0].tolist() == [0, 1, 1, 2]
+    assert worth[0].tolist() == [0.0, 0.5, 0.8, 0.85]
+    assert worth[1, 0] == 0.6
 
 
 def test_the_threshold_follows_a_mean_budget() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-
-import numpy as np
 
 from univer.drafting.growth.estimate import Floats
 
@@ -80,18 +79,19 @@ def concave_steps(place: int, values: Floats) -> list[Step]:
         The edges of the least concave function above them, in falling order of gain.
 
     Example:
+        >>> import numpy as np
         >>> [(step.count, round(step.gain, 2)) for step in concave_steps(0, np.array([0.0, 0.3, 0.4, 0.6, 0.61]))]
         [(1, 0.3), (3, 0.15), (4, 0.01)]
     """
-    corners = [0]
-    for count in range(1, len(values)):
-        if not np.isfinite(values[count]):
+    # Plain numbers: there are few of them, and entries of arrays are slow to reach one by one.
+    worth: list[float] = values.tolist()
+    corners, gains = [0], [math.inf]
+    for count in range(1, len(worth)):
+        if not math.isfinite(worth[count]):
             continue
-        while len(corners) > 1 and _gain(values, corners[-1], count) >= _gain(values, corners[-2], corners[-1]):
+        while (gain := (worth[count] - worth[corners[-1]]) / (count - corners[-1])) >= gains[-1]:
             corners.pop()
+            gains.pop()
         corners.append(count)
-    return [Step(_gain(values, low, high), place, high, high - low) for low, high in pairwise(corners)]
-
-
-def _gain(values: Floats, low: int, high: int) -> float:
-    return float(values[high] - values[low]) / (high - low)
+        gains.append(gain)
+    return [Step(gain, place, high, high - low) for gain, (low, high) in zip(gains[1:], pairwise(corners), strict=True)]

@@ -17,6 +17,7 @@ from univer.drafting.growth.candidates import candidates
 from univer.drafting.growth.estimate import Estimates, Floats
 from univer.drafting.growth.threshold import Threshold
 from univer.laws import entropy
+from univer.topology import Ints
 from univer.tree import DraftTree
 
 if TYPE_CHECKING:
@@ -117,16 +118,14 @@ class GrowingTree:
         values = fixed_values[:, :, None] + first[:, :, None] * taken[:, None, :]
 
         weights = np.array([self.weights[node] for node in nodes])
-        steps, splits = [], []
-        for place in range(len(nodes)):
-            best_values, split = best_by_count(values[place], self._policy.top_k)
-            steps += concave_steps(place, weights[place] * best_values)
-            splits.append(split)
+        worth, split = best_by_count(values, self._policy.top_k)
+        steps = [step for place, own in enumerate(weights[:, None] * worth) for step in concave_steps(place, own)]
         foresight = self._policy.foresight if tree.depths[nodes[0]] + 1 < self.depth else 0.0
         budget = Budget(self._policy.max_nodes - (len(tree) - 1), self._threshold, foresight)
         decisions = []
         for place, (node, count) in enumerate(zip(nodes, budget.choose(steps, len(nodes)), strict=True)):
-            fixed, sampled = splits[place][count]
+            sampled = int(split[place, count])
+            fixed = count - sampled
             self._level[node] = Decided(place, estimates[place, :fixed], float(masses[place, fixed]), shares[place])
             decisions.append(NodeSlots(tuple(entry.token for entry in ranked[place][:fixed]), sampled))
         return decisions
@@ -163,25 +162,23 @@ class GrowingTree:
         return self.tree
 
 
-def best_by_count(values: Floats, most: int) -> tuple[Floats, list[tuple[int, int]]]:
+def best_by_count(values: Floats, most: int) -> tuple[Floats, Ints]:
     """The best split of every number of slots.
 
     Args:
-        values: worth of a node with `k` fixed and `r` sampled children `[K + 1, R + 1]`.
+        values: worth of `n` nodes with `k` fixed and `r` sampled children `[n, K + 1, R + 1]`.
         most: most children.
 
     Returns:
-        Worth of the best split of 0, 1, 2, ... slots, and that split.
+        Worth of the best split of 0, 1, 2, ... slots `[n, C]`, and how many of them are sampled `[n, C]`.
 
     Example:
-        >>> best_by_count(np.array([[0.0, 0.6], [0.5, 0.8]]), 2)
-        (array([0. , 0.6, 0.8]), [(0, 0), (0, 1), (1, 1)])
+        >>> best_by_count(np.array([[[0.0, 0.6], [0.5, 0.8]]]), 2)
+        (array([[0. , 0.6, 0.8]]), array([[0, 1, 1]]))
     """
-    fixed, sampled = values.shape
-    worth, splits = [], []
-    for count in range(min(most, fixed + sampled - 2) + 1):
-        options = [(count - r, r) for r in range(sampled) if 0 <= count - r < fixed]
-        best = max(options, key=lambda option: values[option])
-        worth.append(values[best])
-        splits.append(best)
-    return np.array(worth), splits
+    nodes, fixed, sampled = values.shape
+    options = np.full((sampled, nodes, fixed + sampled - 1), -np.inf)
+    for count in range(sampled):
+        options[count, :, count : count + fixed] = values[:, :, count]
+    options = options[:, :, : most + 1]
+    return options.max(0), options.argmax(0)
