@@ -45,7 +45,7 @@ def test_fault_22_greedy_text_is_that_of_transformers(smollm2, question):
     expected = model.generate(
         prompt, attention_mask=torch.ones_like(prompt), do_sample=False, max_new_tokens=NEW, pad_token_id=2
     )
-    for draft, tree in (("lookup", "2x5"), ("skip=16-18", "2x3")):
+    for draft, tree in (("lookup", "2x5"), ("eagle", None)):
         result = generate(model, draft, prompt, temperature=0, tree=tree, max_new_tokens=NEW)
         assert torch.equal(result.sequences, expected)
 

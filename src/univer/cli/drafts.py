@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from univer.drafting.eagle.checkpoint import is_head
-from univer.models import DEFAULT_MODEL, ModelNotFoundError, load
+from univer.models import ModelNotFoundError, load
 
 __all__ = ["default_draft", "make_draft"]
 
@@ -15,8 +15,7 @@ _ENGINE_NAMES = ("eagle=", "first=", "skip=")
 def default_draft(target_name: str, target: Any) -> str:
     """The draft of a target for which none is named.
 
-    An EAGLE head where one for this very model comes with the package. Else, for the default model, the model itself
-    without the three layers whose loss it minds least; for others look-up, which suits every tokenizer.
+    An EAGLE head where one for this very model comes with the package, else look-up, which suits every tokenizer.
 
     Args:
         target_name: Name under which the target was loaded.
@@ -24,9 +23,7 @@ def default_draft(target_name: str, target: Any) -> str:
     """
     from univer.drafting.eagle.shipped import shipped_head
 
-    if shipped_head(target, target_name):
-        return "eagle"
-    return "skip=16-18" if target_name == DEFAULT_MODEL else "lookup"
+    return "eagle" if shipped_head(target, target_name) else "lookup"
 
 
 def make_draft(name: str, tokenizer: Any, dtype: str | None, device: str | None, trust_remote_code: bool) -> Any:

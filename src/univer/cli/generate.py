@@ -32,8 +32,7 @@ def generate(
             help="eagle=DIRECTORY (an EAGLE head), or eagle for one that comes with the package; skip=16-18 "
             "(the target without these layers); first=8 (its first layers); a model with the target's tokenizer; "
             "lookup or automaton (guesses from the text itself), also beside one of these: skip=16-18+lookup. "
-            "[default: a head for this target that comes with the package; else skip=16-18 for the default model, "
-            "lookup for others]"
+            "[default: a head for this target that comes with the package, else lookup]"
         ),
     ] = None,
     method: Annotated[
