@@ -1,6 +1,7 @@
 """Fixtures that several test folders share."""
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from tiny_models import save_tiny_llama
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# A shell starts what it puts in the background with Ctrl-C ignored, which programs inherit; here it is tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
