@@ -90,12 +90,17 @@ def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def show(line: dict[str, Any]) -> str:
     """A line of the table."""
-    ratio, tau = line["ratio"], line["tau"]
     return (
         f"T={line['temperature']:<4} {line['kind']:24} {line['plain_rate']:6.1f} {line['drafted_rate']:6.1f} tokens/s  "
-        f"ratio {ratio['value']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})  "
-        f"tau {tau['value']:.2f} ({tau['low']:.2f} to {tau['high']:.2f})  nodes {line['nodes']:.1f}"
+        f"ratio {_with_interval(line['ratio'])}  tau {_with_interval(line['tau'])}  nodes {line['nodes']:.1f}"
     )
+
+
+def _with_interval(figure: dict[str, float | None]) -> str:
+    """A figure; a single prompt has no interval."""
+    if figure["low"] is None or figure["high"] is None:
+        return f"{figure['value']:.2f}"
+    return f"{figure['value']:.2f} ({figure['low']:.2f} to {figure['high']:.2f})"
 
 
 def main() -> None:
