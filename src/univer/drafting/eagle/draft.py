@@ -15,6 +15,7 @@ from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.session import EagleSession
 from univer.drafting.eagle.shipped import shipped_head
 from univer.engine.features import decoder_layers
+from univer.models.packing import pack
 
 
 class EagleDraft:
@@ -84,7 +85,7 @@ def eagle_draft(target: Any, directory: str | Path | None = None) -> EagleDraft:
     _, _, layers = decoder_layers(target)
     head = load_head(directory, len(layers), table.detach(), table.dtype).to(table.device)
     tree = read_settings(Path(directory)).get("suggested_tree")
-    return EagleDraft(head.requires_grad_(False), target, f"eagle={Path(directory).name}", tree)
+    return EagleDraft(pack(head.requires_grad_(False)), target, f"eagle={Path(directory).name}", tree)
 
 
 def check_target(head: EagleHead, target: Any) -> None:
