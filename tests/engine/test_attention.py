@@ -13,7 +13,7 @@ from univer.engine.attention import AttentionPattern, attention_pattern
 def test_fault_20_masks_are_additive_and_finite(dtype):
     pattern = AttentionPattern({"full_attention": None}, "sdpa")
     visible = torch.tensor([[True, False, True], [True, True, False]])
-    mask = pattern.mask(visible, torch.tensor([1, 1]), torch.tensor([0, 1, 1]), dtype)
+    mask = pattern.mask(visible[None], torch.tensor([[1, 1]]), torch.tensor([[0, 1, 1]]), dtype)
     assert mask.shape == (1, 1, 2, 3)
     assert mask.dtype == dtype
     assert torch.equal(mask[0, 0] == 0, visible)
@@ -22,15 +22,17 @@ def test_fault_20_masks_are_additive_and_finite(dtype):
 
 def test_window_counts_the_query_itself():
     pattern = AttentionPattern({"sliding_attention": 2}, "eager")
-    mask = pattern.mask(torch.ones(1, 4, dtype=torch.bool), torch.tensor([3]), torch.arange(4), torch.float32)
+    mask = pattern.mask(
+        torch.ones(1, 1, 4, dtype=torch.bool), torch.tensor([[3]]), torch.arange(4)[None], torch.float32
+    )
     assert (mask[0, 0, 0] == 0).tolist() == [False, False, True, True]
 
 
 def test_models_that_mix_layers_get_one_mask_for_each_kind():
     pattern = attention_pattern(tiny("gemma3").config)
     assert pattern.windows == {"full_attention": None, "sliding_attention": WINDOW}
-    visible = torch.ones(1, 9, dtype=torch.bool)
-    masks = pattern.mask(visible, torch.tensor([8]), torch.arange(9), torch.float32)
+    visible = torch.ones(1, 1, 9, dtype=torch.bool)
+    masks = pattern.mask(visible, torch.tensor([[8]]), torch.arange(9)[None], torch.float32)
     assert {kind: int((mask == 0).sum()) for kind, mask in masks.items()} == {
         "full_attention": 9,
         "sliding_attention": WINDOW,

@@ -7,6 +7,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from engine.fakes import OracleDraft, ScriptedDraft, TableModel
 from engine.families import FAMILIES, greedy_reference, near_copy, path_to, tiny
 from univer.engine import generate_rounds
+from univer.engine.cache import entries
 from univer.engine.runner import TreeRunner
 
 PROMPT = [3, 14, 15, 9, 26, 5, 35, 8, 9]
@@ -75,7 +76,7 @@ def test_window_empty_full_and_wrapped(family, prompt):
 @pytest.mark.parametrize("length", [3, 4, 5, 8, 11])
 @pytest.mark.parametrize("family", ["mistral", "gemma3", "llama"])
 def test_long_prompts_are_read_in_pieces_where_they_need_a_mask(family, length, monkeypatch):
-    monkeypatch.setattr("univer.engine.runner.MASKED_TOKENS", 4)
+    monkeypatch.setattr("univer.engine.batch.MASKED_TOKENS", 4)
     prompt = list(range(3, 3 + length))
     runner = TreeRunner(tiny(family))
     with torch.inference_mode():
@@ -89,14 +90,17 @@ def cache_of(model, tokens):
     runner = TreeRunner(model)
     with torch.inference_mode():
         runner.extend(tokens)
-    return runner.cache
+    return held(runner)
+
+
+def held(runner):
+    """Keys and values of the committed tokens, layer by layer."""
+    return entries(runner.batch.cache, 0, runner.length)
 
 
 def assert_same_cache(cache, expected):
-    assert len(cache.layers) == len(expected.layers)
-    for ours, fresh in zip(cache.layers, expected.layers, strict=True):
-        torch.testing.assert_close(ours.keys, fresh.keys, atol=1e-5, rtol=0)
-        torch.testing.assert_close(ours.values, fresh.values, atol=1e-5, rtol=0)
+    for ours, fresh in zip(cache, expected, strict=True):
+        torch.testing.assert_close(ours, fresh, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("path", [[0], [0, 2, 6], [0, 1, 4, 7, 8, 9], [0, 3], [0, 1, 5]])
@@ -107,7 +111,7 @@ def test_fault_17_kept_entries_equal_a_fresh_prefill(family, path):
         runner.keep(path)
     kept = PROMPT + [TOKENS[node] for node in path]
     assert runner.length == len(kept)
-    assert_same_cache(runner.cache, cache_of(tiny(family), kept))
+    assert_same_cache(held(runner), cache_of(tiny(family), kept))
     with torch.inference_mode():
         logits = runner.read_nodes([17], [-1])[0]
     torch.testing.assert_close(logits, plain_logits(tiny(family), [*kept, 17]), atol=1e-4, rtol=0)
@@ -130,9 +134,9 @@ def test_fault_14_every_layer_holds_all_committed_tokens_but_the_pending_one(lay
         eos_token_id=None,
     )
     for _ in generation:
-        lengths = [layer.get_seq_length() for layer in generation.target.cache.layers]
-        assert lengths == [len(generation.committed) - 1] * layers
-    assert_same_cache(generation.target.cache, cache_of(model, text[:-1]))
+        assert generation.target.length == len(generation.committed) - 1
+        assert len(held(generation.target)) == layers
+    assert_same_cache(held(generation.target), cache_of(model, text[:-1]))
 
 
 def test_fault_13_positions_are_the_committed_length_plus_the_depth():
@@ -160,7 +164,7 @@ def test_draft_keeps_its_own_cache_equal_to_a_fresh_prefill():
         if session.runner.length:
             assert session.runner.nodes == 0
             assert len(generation.committed) - 2 <= session.runner.length < len(generation.committed)
-            assert_same_cache(session.runner.cache, cache_of(draft, generation.committed[: session.runner.length]))
+            assert_same_cache(held(session.runner), cache_of(draft, generation.committed[: session.runner.length]))
     assert len(accepted) > 2, "the draft must be right now and then for the test to mean anything"
 
 

@@ -40,23 +40,23 @@ class AttentionPattern:
         """The additive mask of each kind of layer.
 
         Args:
-            visible: bool `[n, m]`: whether query `i` may see key `j`, windows aside; every query sees itself.
-            queries: positions of the queries `[n]`.
-            keys: positions of the keys `[m]`.
+            visible: bool `[b, n, m]`: whether query `i` may see key `j`, windows aside; every query sees itself.
+            queries: positions of the queries `[b, n]`.
+            keys: positions of the keys `[b, m]`.
             dtype: dtype of the model's attention scores.
 
         Returns:
-            `[1, 1, n, m]` of zeros and of the smallest finite number of `dtype`, or a dictionary of such tensors by
+            `[b, 1, n, m]` of zeros and of the smallest finite number of `dtype`, or a dictionary of such tensors by
             layer type where the model mixes several.
         """
         masks = {}
         for layer_type, window in self.windows.items():
             seen = visible
             if window is not None:
-                seen = visible & (keys > queries[:, None] - window)
+                seen = visible & (keys[:, None] > queries[:, :, None] - window)
             # Not -inf: a row that is masked as a whole would become NaN in a softmax.
             additive = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
-            masks[layer_type] = additive.masked_fill_(~seen, torch.finfo(dtype).min)[None, None]
+            masks[layer_type] = additive.masked_fill_(~seen, torch.finfo(dtype).min)[:, None]
         return next(iter(masks.values())) if len(masks) == 1 else masks
 
 

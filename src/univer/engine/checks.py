@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from univer.engine.attention import attention_pattern
-from univer.engine.runner import cache_argument
+from univer.engine.batch import cache_argument
 
 LENGTH_DEPENDENT_ROPE = ("dynamic", "longrope")
 

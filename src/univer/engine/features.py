@@ -56,7 +56,7 @@ class FeatureTap:
         >>> with tap.open():
         ...     _ = model(torch.tensor([[1, 2, 3]]))
         >>> tap.take().shape
-        torch.Size([3, 16])
+        torch.Size([1, 3, 16])
     """
 
     def __init__(self, model: Any, layers: Sequence[int]) -> None:
@@ -87,7 +87,7 @@ class FeatureTap:
                 hook.remove()
 
     def take(self) -> Tensor:
-        """The states of the last pass, `[n, k * H]`, those of the layers side by side, in the model's dtype."""
+        """The states of the last pass, `[b, n, k * H]`, those of the layers side by side, in the model's dtype."""
         states = [self._states[layer] for layer in self._layers]
         self._states = {}
         return torch.cat([state.to(states[0].device) for state in states], -1) if len(states) > 1 else states[0]
@@ -95,10 +95,10 @@ class FeatureTap:
     def _listener(self, layer: int) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
         def listen(module: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
             states: Tensor = positional[0] if positional else named["hidden_states"]
-            self._states[layer] = states[0]
+            self._states[layer] = states
 
         return listen
 
     def _last(self, module: nn.Module, inputs: Any, output: Any) -> None:
         states: Tensor = output[0]
-        self._states[-1] = states[0]
+        self._states[-1] = states

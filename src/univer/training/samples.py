@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from univer.bench.prompts import encode
-from univer.engine.cache import new_cache
-from univer.engine.runner import cache_argument
+from univer.engine.batch import cache_argument
+from univer.engine.cache import Place, new_cache
 from univer.laws import sample
 from univer.training.texts import Texts, concatenate, join
 
@@ -75,7 +75,8 @@ def sample_texts(
     device = model.device
     seen = (torch.arange(longest + new_tokens) >= (longest - lengths)[:, None]).to(device)
     positions = (torch.arange(longest + new_tokens) - (longest - lengths)[:, None]).clamp_min(0).to(device)
-    named: dict[str, Any] = {"use_cache": True, cache_argument(model) or "past_key_values": new_cache()}
+    place = Place()
+    named: dict[str, Any] = {"use_cache": True, cache_argument(model) or "past_key_values": new_cache(place)}
     if "logits_to_keep" in inspect.signature(model.forward).parameters:
         named["logits_to_keep"] = 1
     drawn: list[Tensor] = []
@@ -83,6 +84,7 @@ def sample_texts(
     with torch.inference_mode():
         for number in range(new_tokens):
             end = start + block.shape[1]
+            place.held = [start] * len(prompts)
             # Without padding no mask is given: attention runs faster without one.
             logits = model(
                 input_ids=block,
