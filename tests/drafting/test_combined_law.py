@@ -71,7 +71,7 @@ class Guided:
         request = DraftRequest(V, torch.device("cpu"), lambda rows, step: rows, torch.Generator(), True, 99)
         self.session = CombinedDraft(self.draft, sources).start(request)
 
-    def begin(self, depth: int) -> Growth:
+    def begin(self, depth: int, nodes: int | None = None) -> Growth:
         self.session.propose(COMMITTED, self.grower.begin(depth))
         return self.draft.growth
 

@@ -90,12 +90,12 @@ def cache_of(model, tokens):
     runner = TreeRunner(model)
     with torch.inference_mode():
         runner.extend(tokens)
-    return held(runner)
+    return held(runner.batch)
 
 
-def held(runner):
-    """Keys and values of the committed tokens, layer by layer."""
-    return entries(runner.batch.cache, 0, runner.length)
+def held(batch):
+    """Keys and values of the committed tokens of the first text, layer by layer."""
+    return entries(batch.cache, 0, batch.texts[0].length)
 
 
 def assert_same_cache(cache, expected):
@@ -111,7 +111,7 @@ def test_fault_17_kept_entries_equal_a_fresh_prefill(family, path):
         runner.keep(path)
     kept = PROMPT + [TOKENS[node] for node in path]
     assert runner.length == len(kept)
-    assert_same_cache(held(runner), cache_of(tiny(family), kept))
+    assert_same_cache(held(runner.batch), cache_of(tiny(family), kept))
     with torch.inference_mode():
         logits = runner.read_nodes([17], [-1])[0]
     torch.testing.assert_close(logits, plain_logits(tiny(family), [*kept, 17]), atol=1e-4, rtol=0)
@@ -134,9 +134,11 @@ def test_fault_14_every_layer_holds_all_committed_tokens_but_the_pending_one(lay
         eos_token_id=None,
     )
     for _ in generation:
-        assert generation.target.length == len(generation.committed) - 1
-        assert len(held(generation.target)) == layers
-    assert_same_cache(held(generation.target), cache_of(model, text[:-1]))
+        if generation.engine.rows:
+            batch = generation.engine.batch
+            assert batch.texts[0].length == len(generation.committed) - 1
+            assert len(held(batch)) == layers
+            assert_same_cache(held(batch), cache_of(model, generation.committed[:-1]))
 
 
 def test_fault_13_positions_are_the_committed_length_plus_the_depth():
@@ -160,11 +162,13 @@ def test_draft_keeps_its_own_cache_equal_to_a_fresh_prefill():
     accepted = set()
     for step in generation:
         accepted.add(sum(step.from_draft))
-        session = generation.session
+        session = generation.rows[0].session
         if session.runner.length:
             assert session.runner.nodes == 0
             assert len(generation.committed) - 2 <= session.runner.length < len(generation.committed)
-            assert_same_cache(held(session.runner), cache_of(draft, generation.committed[: session.runner.length]))
+            assert_same_cache(
+                held(session.runner.batch), cache_of(draft, generation.committed[: session.runner.length])
+            )
     assert len(accepted) > 2, "the draft must be right now and then for the test to mean anything"
 
 

@@ -24,9 +24,9 @@ class Changed:
 
     change: Callable[[GrowingTree, TreeBuilder], DraftTree]
 
-    def begin(self, depth: int) -> GrowingTree:
+    def begin(self, depth: int, nodes: int | None = None) -> GrowingTree:
         """Start a tree."""
-        growth = POLICY.start(LAW, greedy=False).begin(depth)
+        growth = POLICY.start(LAW, greedy=False).begin(depth, nodes)
         assert isinstance(growth, GrowingTree)
         growth.finish = lambda tree: self.change(growth, tree)  # type: ignore[method-assign]
         return growth

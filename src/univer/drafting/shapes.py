@@ -60,22 +60,28 @@ class Shape:
             depths.append(depths[parent] + 1)
         return max(depths)
 
-    def clipped(self, depth: int) -> Shape:
-        """The part of this shape down to `depth` levels of children."""
-        keep: list[int] = [0]
-        depths = {0: 0}
+    def clipped(self, depth: int, nodes: int | None = None) -> Shape:
+        """The upper part of this shape.
+
+        Args:
+            depth: most levels of children.
+            nodes: most nodes, the root left out; upper levels go first, and on a level its first nodes.
+        """
+        depths = [0] * len(self.parents)
         for node, parent in enumerate(self.parents[1:], start=1):
             depths[node] = depths[parent] + 1
-            if depths[node] <= depth:
-                keep.append(node)
+        reached = [node for node in range(len(depths)) if depths[node] <= depth]
+        keep = sorted(sorted(reached, key=lambda node: depths[node])[: None if nodes is None else nodes + 1])
         place = {node: position for position, node in enumerate(keep)}
-        inner = [depths[node] < depth for node in keep]
+        counts = [sum(child in place for child in self.children[node]) for node in keep]
+        # The first children of a node are its fixed ones.
+        fixed = [min(self.fixed[node], count) for node, count in zip(keep, counts, strict=True)]
         return Shape(
             self.name,
             tuple(-1 if node == 0 else place[self.parents[node]] for node in keep),
             self.law,
-            tuple(self.fixed[node] if grows else 0 for node, grows in zip(keep, inner, strict=True)),
-            tuple(self.sampled[node] if grows else 0 for node, grows in zip(keep, inner, strict=True)),
+            tuple(fixed),
+            tuple(count - own for count, own in zip(counts, fixed, strict=True)),
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any, Literal
 
 import torch
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from univer.drafting.growth.parse import TreeSpec
 from univer.engine.loop import Generation, GenerationResult
-from univer.engine.options import Options
+from univer.engine.options import Options, split_settings
 from univer.engine.warpers import Sampling
 from univer.methods import Method
 
@@ -32,7 +31,7 @@ def generate(
     max_length: int | None = None,
     eos_token_id: int | Sequence[int] | Literal["config"] | None = "config",
     attention_mask: Tensor | None = None,
-    seed: int | None = None,
+    seed: int | Sequence[int] | None = None,
     generator: torch.Generator | None = None,
     streamer: Any = None,
     draft_temperature: float | None = None,
@@ -58,7 +57,7 @@ def generate(
             object; `"eagle=DIRECTORY"` for an EAGLE head; `"first=8"` for the target's first 8 layers; `"skip=16-18"`
             for the target without these layers; `"lookup"` or `"automaton"` for guesses from the text itself, alone or
             beside one of the others as in `"skip=16-18+lookup"`; None for plain decoding.
-        input_ids: the prompt `[1, L]`, int64. One prompt at a time.
+        input_ids: the prompts `[b, L]`, int64, or a list of lists of ids.
         method: a name of `univer.methods()` or a `Method`.
         tree: `"2x5"`, `"3x3"`, `"chain-5"`, `"eagle"`, a parent list, a list of choices, or a `Shape`; or a policy of
             growing trees: `"grow"`, `"eagle2"`, `"opt"`, with parameters as in `"grow:nodes=48,depth=6"`, or an object;
@@ -71,9 +70,10 @@ def generate(
         max_new_tokens: exact limit of new tokens; without it and `max_length` that of the configuration, else 128.
         max_length: exact limit of all tokens, prompt included.
         eos_token_id: ids that end the text; by default those of `generation_config`, None for none.
-        attention_mask: `[1, L]`; padding on the left is stripped, other gaps are refused.
-        seed: makes the run reproducible, whatever torch's global state.
-        generator: a CPU generator in place of a seed.
+        attention_mask: `[b, L]`; padding on the left or right is stripped, gaps inside a prompt are refused.
+        seed: makes the run reproducible, whatever torch's global state; one for each prompt, or a single one, which is
+            that of the first prompt and that the others are made from.
+        generator: a CPU generator in place of a seed, for one prompt.
         streamer: a streamer of transformers; gets the prompt and then every committed token once, in order.
         draft_temperature: temperature of the draft's laws; the target's by default. At temperature 0 it only ranks.
         draft_sampling: all settings of the draft's laws, in place of `draft_temperature`.
@@ -83,7 +83,7 @@ def generate(
         settings: other generation settings by name, which must have no effect.
 
     Returns:
-        The sequence, prompt included, and the figures of the run.
+        The sequences, prompts included, and the figures of the run.
 
     Raises:
         ValueError: something is not supported or out of range; the message names it.
@@ -142,9 +142,7 @@ def generate_rounds(target: Any, draft: Any, input_ids: Tensor, **options: Any) 
     Raises:
         ValueError: as `generate`, before the first step.
     """
-    names = {entry.name for entry in fields(Options)}
-    settings = {name: options.pop(name) for name in list(options) if name not in names}
-    return Generation(target, draft, input_ids, Options(**options), settings)
+    return Generation(target, draft, input_ids, *split_settings(options))
 
 
 def plain(target: Any, input_ids: Tensor, **options: Any) -> GenerationResult:

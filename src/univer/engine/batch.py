@@ -97,7 +97,9 @@ class TreeBatch:
         """Remove a row; the last one takes its number."""
         last = self.texts.pop()
         if row < len(self.texts):
-            move_row(self.cache, len(self.texts), row, last.length + len(last.depths))
+            # Rows come and go between passes too, and what was made in inference mode changes only there.
+            with torch.inference_mode():
+                move_row(self.cache, len(self.texts), row, last.length + len(last.depths))
             self.texts[row] = last
 
     def extend(self, row: int, tokens: Sequence[int]) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +30,7 @@ class Options:
     max_length: int | None = None
     eos_token_id: int | Sequence[int] | Literal["config"] | None = "config"
     attention_mask: Tensor | None = None
-    seed: int | None = None
+    seed: int | Sequence[int] | None = None
     generator: torch.Generator | None = None
     streamer: Any = None
     draft_temperature: float | None = None
@@ -40,9 +40,12 @@ class Options:
     generation_config: Any = None
 
     def __post_init__(self) -> None:
+        # Both refuse values out of range, before anything is done with a model.
+        _ = self.sampling, self.draft_laws
         for name in ("max_new_tokens", "max_length", "seed"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
+            several = list(value) if name == "seed" and isinstance(value, Sequence | np.ndarray) else [value]
+            if value is not None and not all(_is_integer(entry) for entry in several):
                 raise TypeError(f"{name} must be an integer, not {value!r}")
         if self.streamer is not None and not all(
             callable(getattr(self.streamer, name, None)) for name in ("put", "end")
@@ -71,29 +74,95 @@ class Options:
         return Sampling(temperature, self.top_k, self.top_p, self.min_p)
 
     def random_source(self) -> torch.Generator:
-        """The request's own generator, on the CPU; the global one is not touched.
+        """The generator of a single row, see `random_sources`."""
+        return self.random_sources(1)[0]
+
+    def random_sources(self, rows: int) -> list[torch.Generator]:
+        """The rows' own generators, on the CPU; the global one is not touched.
+
+        The first row gets the seed itself, later ones seeds made from it and their number.
 
         Raises:
-            ValueError: both a seed and a generator, or a generator on another device.
+            ValueError: both a seed and a generator, a generator for several rows or on another device, or another
+                number of seeds than rows.
         """
         if self.generator is not None:
             if self.seed is not None:
                 raise ValueError("pass seed or generator, not both")
+            if rows > 1:
+                raise ValueError(f"one generator cannot serve {rows} texts: pass seed")
             if self.generator.device.type != "cpu":
                 raise ValueError(
                     f"generator must be a CPU generator, not one on {self.generator.device}: torch.Generator()"
                 )
-            return self.generator
-        generator = torch.Generator()
+            return [self.generator]
         if self.seed is None:
-            generator.seed()
+            generators = [torch.Generator() for _ in range(rows)]
+            for generator in generators:
+                generator.seed()
+            return generators
+        if isinstance(self.seed, int | np.integer):
+            seeds = [int(self.seed), *(_derived_seed(int(self.seed), row) for row in range(1, rows))]
         else:
-            generator.manual_seed(self.seed)
-        return generator
+            seeds = list(self.seed)
+            if len(seeds) != rows:
+                raise ValueError(f"{len(seeds)} seeds for {rows} texts")
+        return [torch.Generator().manual_seed(int(seed)) for seed in seeds]
+
+
+def split_settings(options: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+    """Tell the options of a request from other generation settings.
+
+    Args:
+        options: what a caller passed by name.
+    """
+    names = {entry.name for entry in fields(Options)}
+    request = Options(**{name: value for name, value in options.items() if name in names})
+    return request, {name: value for name, value in options.items() if name not in names}
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _derived_seed(seed: int, row: int) -> int:
+    return int(np.random.SeedSequence([seed % (1 << 64), row]).generate_state(1, np.uint64)[0] >> 1)
+
+
+def prompt_rows(input_ids: Any, attention_mask: Tensor | None, vocabulary: int) -> list[list[int]]:
+    """The ids of every prompt, without padding on its left or right.
+
+    Args:
+        input_ids: `[b, L]` or `[L]`, int64, or a list of lists of different lengths.
+        attention_mask: same shape, 0 on padding; None if there is none.
+        vocabulary: number of token ids of the target.
+
+    Returns:
+        The ids of each.
+
+    Raises:
+        ValueError: a prompt is empty, has gaps inside, or ids outside the vocabulary.
+        TypeError: no ids, or not whole numbers.
+
+    Example:
+        >>> prompt_rows([[0, 5, 7], [6, 4, 0]], torch.tensor([[0, 1, 1], [1, 1, 0]]), 10)
+        [[5, 7], [6, 4]]
+    """
+    if isinstance(input_ids, Sequence) and input_ids and all(isinstance(row, Sequence | Tensor) for row in input_ids):
+        rows = list(input_ids)
+    else:
+        rows = list(_as_ids(input_ids))
+    masks: list[Tensor | None] = [None] * len(rows)
+    if attention_mask is not None:
+        own = attention_mask if attention_mask.dim() > 1 else attention_mask[None]
+        if len(own) != len(rows):
+            raise ValueError(f"attention_mask has {len(own)} rows for {len(rows)} prompts")
+        masks = list(own)
+    return [prompt_tokens(row, mask, vocabulary) for row, mask in zip(rows, masks, strict=True)]
 
 
 def prompt_tokens(input_ids: Any, attention_mask: Tensor | None, vocabulary: int) -> list[int]:
-    """The ids of the one prompt, without padding on its left.
+    """The ids of one prompt, without padding on its left or right.
 
     Args:
         input_ids: `[1, L]` or `[L]`, int64.
@@ -104,13 +173,37 @@ def prompt_tokens(input_ids: Any, attention_mask: Tensor | None, vocabulary: int
         The ids.
 
     Raises:
-        ValueError: several prompts, none, padding elsewhere than on the left, or ids outside the vocabulary.
+        ValueError: several prompts, none, gaps inside the prompt, or ids outside the vocabulary.
         TypeError: no ids, or not whole numbers.
 
     Example:
         >>> prompt_tokens(torch.tensor([[0, 5, 7]]), torch.tensor([[0, 1, 1]]), 10)
         [5, 7]
     """
+    ids = _as_ids(input_ids)
+    if len(ids) != 1:
+        raise ValueError(f"one prompt is expected here, got {len(ids)}")
+    tokens = ids[0]
+    if attention_mask is not None:
+        mask = attention_mask.reshape(-1).bool().to(tokens.device)
+        if mask.shape != tokens.shape:
+            raise ValueError(f"attention_mask has {len(mask)} entries for {len(tokens)} tokens")
+        shown = mask.nonzero().flatten()
+        if len(shown) and int(shown[-1] - shown[0]) + 1 != len(shown):
+            raise ValueError(
+                "attention_mask hides tokens inside the prompt: only padding on its left or right is supported"
+            )
+        tokens = tokens[mask]
+    prompt: list[int] = tokens.tolist()
+    if not prompt:
+        raise ValueError("the prompt is empty: start from at least one token, such as the tokenizer's bos_token_id")
+    if min(prompt) < 0 or max(prompt) >= vocabulary:
+        raise ValueError(f"the prompt holds ids outside the target's vocabulary of {vocabulary}")
+    return prompt
+
+
+def _as_ids(input_ids: Any) -> Tensor:
+    """Token ids as a tensor `[b, L]`."""
     if isinstance(input_ids, Mapping) or hasattr(input_ids, "input_ids"):
         raise TypeError(
             f"input_ids must be a tensor of token ids, not a {type(input_ids).__name__}: pass its .input_ids"
@@ -120,29 +213,10 @@ def prompt_tokens(input_ids: Any, attention_mask: Tensor | None, vocabulary: int
             f"input_ids must be a tensor of token ids, not a {type(input_ids).__name__}: encode the prompt first"
         )
     ids = torch.as_tensor(input_ids)
-    if ids.is_floating_point() or ids.dtype == torch.bool:
-        raise TypeError(f"input_ids must be whole numbers (torch.long), not {ids.dtype}")
     if ids.dim() == 1:
         ids = ids[None]
+    if ids.numel() and (ids.is_floating_point() or ids.dtype == torch.bool):
+        raise TypeError(f"input_ids must be whole numbers (torch.long), not {ids.dtype}")
     if ids.dim() != 2:
         raise ValueError(f"input_ids must be [1, length], not {list(ids.shape)}")
-    if len(ids) != 1:
-        raise ValueError(
-            f"batches are not supported, got {len(ids)} prompts: call generate once for each, without padding"
-        )
-    tokens = ids[0]
-    if attention_mask is not None:
-        mask = attention_mask.reshape(-1).bool().to(tokens.device)
-        if mask.shape != tokens.shape:
-            raise ValueError(f"attention_mask has {len(mask)} entries for {len(tokens)} tokens")
-        if not bool((mask[1:] >= mask[:-1]).all()):
-            raise ValueError(
-                "attention_mask hides tokens inside or after the prompt: only padding on the left is supported"
-            )
-        tokens = tokens[mask]
-    prompt: list[int] = tokens.tolist()
-    if not prompt:
-        raise ValueError("the prompt is empty: start from at least one token, such as the tokenizer's bos_token_id")
-    if min(prompt) < 0 or max(prompt) >= vocabulary:
-        raise ValueError(f"the prompt holds ids outside the target's vocabulary of {vocabulary}")
-    return prompt
+    return ids

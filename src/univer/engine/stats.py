@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -111,6 +112,26 @@ class GenerationStats:
         """All figures as plain numbers, text and lists, ready for JSON."""
         derived = ("drafted", "accepted", "tau", "tokens_per_pass", "total_seconds", "tokens_per_second", "stopped_by")
         return asdict(self) | {name: getattr(self, name) for name in derived}
+
+
+def merged(figures: Sequence[GenerationStats]) -> GenerationStats:
+    """Figures of several texts as one: counts and times are sums, tau is the mean over the rounds of all.
+
+    Args:
+        figures: of at least one text, all generated with the same method, draft and tree.
+    """
+    first = figures[0]
+    return GenerationStats(
+        method=first.method,
+        draft=first.draft,
+        tree=first.tree,
+        prompt_tokens=sum(own.prompt_tokens for own in figures),
+        new_tokens=sum(own.new_tokens for own in figures),
+        target_passes=sum(own.target_passes for own in figures),
+        draft_passes=sum(own.draft_passes for own in figures),
+        rounds=[entry for own in figures for entry in own.rounds],
+        seconds={phase: sum(own.seconds[phase] for own in figures) for phase in PHASES},
+    )
 
 
 class PhaseClock:

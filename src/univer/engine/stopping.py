@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-StopReason = Literal["eos", "length"]
+StopReason = Literal["eos", "length", "cancelled"]
 
 DEFAULT_NEW_TOKENS = 128
 

@@ -94,13 +94,13 @@ class TurnsGrower:
         if not turns.counts:
             turns.counts.extend([0] * len(growers))
 
-    def begin(self, depth: int) -> Growth:
+    def begin(self, depth: int, nodes: int | None = None) -> Growth:
         """Start a tree of the policy whose turn it is."""
         counts = self._turns.counts
         least = min(counts)
         self._current = self._lots.choice([number for number, count in enumerate(counts) if count == least])
         counts[self._current] += 1
-        return _Watched(self._growers[self._current].begin(depth), self._current, self._turns.log)
+        return _Watched(self._growers[self._current].begin(depth, nodes), self._current, self._turns.log)
 
     def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
         """Let the policy of the last tree learn."""

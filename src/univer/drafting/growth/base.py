@@ -60,11 +60,12 @@ class Growth(Protocol):
 class Grower(Protocol):
     """Growth of one request's trees. It may learn from that request's own verdicts, and from nothing else."""
 
-    def begin(self, depth: int) -> Growth:
+    def begin(self, depth: int, nodes: int | None = None) -> Growth:
         """Start a tree.
 
         Args:
             depth: levels of children that the text has room for, at least 0.
+            nodes: most nodes, the root left out, where fewer are wanted than the policy's own limit.
         """
         ...
 

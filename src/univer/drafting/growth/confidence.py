@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from torch import Tensor
@@ -54,7 +54,7 @@ class ConfidenceGrowth:
 
     def __init__(self, settings: ConfidenceSettings, depth: int, calibration: Calibration, threshold: float) -> None:
         self.depth = depth
-        self._settings = settings
+        self.settings = settings
         self._calibration = calibration
         self._threshold = threshold
         # By node: path confidence and what was estimated for its last step; those of slots not drawn yet follow.
@@ -68,7 +68,7 @@ class ConfidenceGrowth:
         self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
     ) -> list[NodeSlots]:
         """The best tokens of all nodes together."""
-        settings = self._settings
+        settings = self.settings
         ranked = candidates(tempered(rows, settings.score_temperature), settings.width, guesses, tree.columns)
         listed = [(place, entry) for place, best in enumerate(ranked) for entry in best]
         steps = self._calibration.corrected("fixed", np.array([entry.confidence for _, entry in listed]))
@@ -92,15 +92,15 @@ class ConfidenceGrowth:
 
     def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
         """The best of the new nodes; none where the last level added too little."""
-        if not new or tree.depths[new[0]] >= self.depth or self._gain < self._settings.least_gain:
+        if not new or tree.depths[new[0]] >= self.depth or self._gain < self.settings.least_gain:
             return []
-        best = sorted(new, key=lambda node: -self._paths[node])[: self._settings.beam]
+        best = sorted(new, key=lambda node: -self._paths[node])[: self.settings.beam]
         return sorted(best)
 
     def finish(self, tree: TreeBuilder) -> DraftTree:
         """The best nodes; a parent is never worse than its child and stands before it."""
         order = sorted(range(1, len(tree)), key=lambda node: (-self._paths[node], node))
-        self.tree = tree.finish(leave_out=order[self._settings.max_nodes :])
+        self.tree = tree.finish(leave_out=order[self.settings.max_nodes :])
         self.estimates = [self._steps[node] for node in tree.kept]
         return self.tree
 
@@ -124,18 +124,19 @@ class ConfidenceGrower:
         self._threshold = threshold or Threshold(0.0, None)
         self._last: ConfidenceGrowth | None = None
 
-    def begin(self, depth: int) -> ConfidenceGrowth:
-        """Start a tree of at most `depth` levels."""
-        self._last = ConfidenceGrowth(
-            self._settings, min(depth, self._max_depth), self._calibration, self._threshold.value
-        )
+    def begin(self, depth: int, nodes: int | None = None) -> ConfidenceGrowth:
+        """Start a tree of at most `depth` levels and `nodes` nodes."""
+        settings = self._settings
+        if nodes is not None and nodes < settings.max_nodes:
+            settings = replace(settings, max_nodes=nodes)
+        self._last = ConfidenceGrowth(settings, min(depth, self._max_depth), self._calibration, self._threshold.value)
         return self._last
 
     def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
         """Compare the confidences with what was accepted."""
         if self._last is not None and self._last.tree is tree:
             self._calibration.count(tree, path, self._last.estimates)
-            if self._last.depth == self._max_depth:
+            if self._last.depth == self._max_depth and self._last.settings is self._settings:
                 self._threshold.count(len(tree) - 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -40,10 +41,12 @@ class GrowGrower:
         self._calibration = Calibration(policy.prior)
         self._last: GrowingTree | None = None
 
-    def begin(self, depth: int) -> GrowingTree:
-        """Start a tree of at most `depth` levels."""
-        depth = min(depth, self._policy.max_depth)
-        self._last = GrowingTree(self._policy, self._law, depth, self._threshold.value, self._calibration)
+    def begin(self, depth: int, nodes: int | None = None) -> GrowingTree:
+        """Start a tree of at most `depth` levels and `nodes` nodes."""
+        policy, depth = self._policy, min(depth, self._policy.max_depth)
+        if nodes is not None and nodes < policy.max_nodes:
+            policy = replace(policy, max_nodes=nodes, mean_nodes=None)
+        self._last = GrowingTree(policy, self._law, depth, self._threshold.value, self._calibration)
         return self._last
 
     def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
@@ -51,7 +54,7 @@ class GrowGrower:
         last = self._last
         if last is not None and last.tree is tree:
             self._calibration.count(tree, path, last.estimates)
-            if last.depth == self._policy.max_depth:
+            if last.depth == self._policy.max_depth and last.policy is self._policy:
                 self._threshold.count(len(tree) - 1)
 
 
@@ -88,7 +91,7 @@ class GrowingTree:
         self.tree: DraftTree | None = None
         self.weights = [1.0]
         self.estimates = [1.0]
-        self._policy = policy
+        self.policy = policy
         self._threshold = threshold
         self._calibration = calibration
         self._fixed = 0 if law in ("swor", "chain") else policy.top_k
@@ -118,10 +121,10 @@ class GrowingTree:
         values = fixed_values[:, :, None] + first[:, :, None] * taken[:, None, :]
 
         weights = np.array([self.weights[node] for node in nodes])
-        worth, split = best_by_count(values, self._policy.top_k)
+        worth, split = best_by_count(values, self.policy.top_k)
         steps = [step for place, own in enumerate(weights[:, None] * worth) for step in concave_steps(place, own)]
-        foresight = self._policy.foresight if tree.depths[nodes[0]] + 1 < self.depth else 0.0
-        budget = Budget(self._policy.max_nodes - (len(tree) - 1), self._threshold, foresight)
+        foresight = self.policy.foresight if tree.depths[nodes[0]] + 1 < self.depth else 0.0
+        budget = Budget(self.policy.max_nodes - (len(tree) - 1), self._threshold, foresight)
         decisions = []
         for place, (node, count) in enumerate(zip(nodes, budget.choose(steps, len(nodes)), strict=True)):
             sampled = int(split[place, count])
@@ -134,7 +137,7 @@ class GrowingTree:
         """The new nodes of enough weight."""
         if tree.depths[new[0] if new else 0] > 0:
             self._weigh(tree, new)
-        if not new or tree.depths[new[0]] >= self.depth or len(tree) > self._policy.max_nodes:
+        if not new or tree.depths[new[0]] >= self.depth or len(tree) > self.policy.max_nodes:
             return []
         return [node for node in new if self.weights[node] >= self._threshold]
 

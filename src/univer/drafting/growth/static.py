@@ -50,22 +50,23 @@ class Static:
 
 
 class StaticGrower:
-    """Nothing to learn; remembers the upper parts of its shape for the end of a text.
+    """Nothing to learn; remembers the upper parts of its shape that were asked for.
 
     Args:
         shape: the tree with its draft law.
     """
 
     def __init__(self, shape: Shape) -> None:
-        self._clipped = {shape.depth: shape}
+        self._most = len(shape.parents) - 1
+        self._clipped = {(shape.depth, self._most): shape}
         self._shape = shape
 
-    def begin(self, depth: int) -> StaticGrowth:
-        """Start a tree of at most `depth` levels."""
-        depth = min(depth, self._shape.depth)
-        if depth not in self._clipped:
-            self._clipped[depth] = self._shape.clipped(depth)
-        return StaticGrowth(self._clipped[depth])
+    def begin(self, depth: int, nodes: int | None = None) -> StaticGrowth:
+        """Start a tree of at most `depth` levels and `nodes` nodes."""
+        key = min(depth, self._shape.depth), self._most if nodes is None else min(nodes, self._most)
+        if key not in self._clipped:
+            self._clipped[key] = self._shape.clipped(*key)
+        return StaticGrowth(self._clipped[key])
 
     def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
         """Nothing to learn."""

@@ -1,0 +1,226 @@
+"""Texts that come and go: one target pass per round serves all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from univer.drafting.base import Draft
+from univer.engine.batch import TreeBatch
+from univer.engine.checks import check_model, readable_tokens
+from univer.engine.drafts import as_draft
+from univer.engine.options import Options, prompt_tokens, split_settings
+from univer.engine.probe import check_tree_attention
+from univer.engine.row import Row, Step
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Engine:
+    """Generates several texts with one target: rows join and leave between rounds.
+
+    Every row has its own length, settings, tree, draft state and generator. By default its tree depends on the row
+    alone, so that in float32 its tokens do not depend on its neighbours; `nodes` gives that up for throughput.
+
+    Args:
+        target: a causal language model of transformers with attention layers only; nothing in it is changed.
+        draft: what `generate` takes; None for plain decoding.
+        nodes: most nodes, roots included, of one target pass. Where the rows' own trees would exceed it together, each
+            gets an equal share: the law of the texts is unchanged, but the tokens of a seed depend on the load.
+
+    Attributes:
+        rows: the rows at work, in the order of the target's cache.
+        passes: target passes so far.
+
+    Raises:
+        ValueError: the target or the draft is not supported; the message names the reason.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> config = LlamaConfig(vocab_size=50, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
+        ...                      num_attention_heads=2)
+        >>> engine = Engine(LlamaForCausalLM(config).eval(), "first=1")
+        >>> short = engine.add([5, 7], tree="2x2", max_new_tokens=4, seed=0, eos_token_id=None)
+        >>> long = engine.add([6], max_new_tokens=9, seed=1, eos_token_id=None)
+        >>> while engine.busy:
+        ...     finished = [row for row, step in engine.step() if row.ended]
+        >>> len(short.committed), len(long.committed)
+        (6, 10)
+    """
+
+    def __init__(self, target: Any, draft: Any = None, *, nodes: int | None = None) -> None:
+        check_model(target, "target")
+        if nodes is not None and nodes < 1:
+            raise ValueError(f"nodes must be at least 1, not {nodes}")
+        self.target = target
+        self.draft: Draft | None = as_draft(draft, target)
+        self.nodes = nodes
+        self.batch = TreeBatch(target, self.draft.features if self.draft else ())
+        self.rows: list[Row] = []
+        self._waiting: list[Row] = []
+        models = [target, *(self.draft.models if self.draft else ())]
+        self._training = [m for model in models if isinstance(model, nn.Module) for m in model.modules() if m.training]
+
+    @property
+    def busy(self) -> bool:
+        """Whether a row is at work or waits to begin."""
+        return bool(self.rows or self._waiting)
+
+    @property
+    def passes(self) -> int:
+        """Target passes so far."""
+        return self.batch.passes
+
+    def add(self, input_ids: Any, **options: Any) -> Row:
+        """Add a text; it begins with the next step.
+
+        Args:
+            input_ids: token ids of one prompt, `[1, L]`, `[L]` or a list.
+            options: as for `generate`.
+
+        Returns:
+            Its row.
+
+        Raises:
+            ValueError: something in the request is not supported; nothing was added.
+        """
+        request, settings = split_settings(options)
+        prompt = prompt_tokens(input_ids, request.attention_mask, readable_tokens(self.target))
+        return self.enter(prompt, request, settings, request.random_source())
+
+    def enter(
+        self, prompt: Sequence[int], request: Options, settings: dict[str, Any], generator: torch.Generator
+    ) -> Row:
+        """As `add`, from checked parts.
+
+        Args:
+            prompt: token ids.
+            request: the request.
+            settings: further generation settings, which must have no effect.
+            generator: source of all randomness of the row.
+        """
+        row = Row(self.target, self.draft, prompt, request, settings, generator, self.batch.device)
+        row.plan.check_attention(self.batch.pattern)
+        if row.plan.drafts and self.batch.pattern.honours_masks:
+            with self._working():
+                check_tree_attention(self.target, "target")
+        if row.ended:
+            row.stream(row.committed)
+        else:
+            self._waiting.append(row)
+        return row
+
+    def cancel(self, row: Row) -> None:
+        """End a row where it is; what it has committed stays in it. A row that has ended already is left alone."""
+        if row in self._waiting:
+            self._waiting.remove(row)
+        elif row in self.rows:
+            self._leave(row)
+        if not row.ended:
+            row.ended = True
+            row.stats.finish("cancelled")
+
+    def step(self) -> list[tuple[Row, Step]]:
+        """Play one round with every row at work, and let the waiting ones begin.
+
+        An exception in a row's own code (its draft, its streamer, its logits) ends that row, which keeps it as `error`;
+        the others go on. An exception in the target's pass, or an interruption, ends all rows that took part.
+
+        Returns:
+            Each row with what it committed, rows that failed left out; rows that ended are no longer at work.
+        """
+        done: list[tuple[Row, Step]] = []
+        playing = list(self.rows)
+        try:
+            with self._working():
+                if playing:
+                    done += self._round(playing)
+                playing = list(self._waiting)
+                for row in playing:
+                    done += self._begin(row)
+        except BaseException:
+            # The caches hold a half-finished round: these texts cannot be continued.
+            for row in playing:
+                self.cancel(row)
+            raise
+        for row in [row for row in self.rows if row.ended]:
+            self._leave(row)
+        return done
+
+    def _begin(self, row: Row) -> list[tuple[Row, Step]]:
+        self._waiting.remove(row)
+        self.rows.append(row)
+        number = self.batch.add()
+        self._own(row, row.stream, row.committed)
+        if row.ended:
+            return []
+        row.clock.start()
+        logits = self.batch.extend(number, row.committed)
+        row.clock.charge("prefill")
+        features = self.batch.features
+        step = self._own(row, row.begin, logits, features[0] if features else None)
+        return [] if step is None else [(row, step)]
+
+    def _round(self, rows: Sequence[Row]) -> list[tuple[Row, Step]]:
+        share = None if self.nodes is None else max(1, self.nodes // len(rows)) - 1
+        trees = [self._own(row, row.propose, share) for row in rows]
+        # Of a row that failed the pass reads the root alone.
+        tokens = [
+            [row.committed[-1]] if tree is None else tree.tokens.tolist() for row, tree in zip(rows, trees, strict=True)
+        ]
+        started = time.perf_counter()
+        logits = self.batch.read_nodes(tokens, [[-1] if tree is None else tree.parents for tree in trees])
+        self._charge("target", rows, started)
+        features: Sequence[Tensor | None] = self.batch.features or [None] * len(rows)
+        kept: list[list[int]] = []
+        done: list[tuple[Row, Step]] = []
+        for row, tree, scores, states in zip(rows, trees, logits, features, strict=True):
+            outcome = None if tree is None else self._own(row, row.judge, tree, scores, states)
+            kept.append([] if outcome is None else outcome[0])
+            if outcome is not None:
+                done.append((row, outcome[1]))
+        started = time.perf_counter()
+        self.batch.keep(kept)
+        self._charge("cache", rows, started)
+        return done
+
+    def _own(self, row: Row, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
+        """Run code of one row; an exception ends the row and is kept in it."""
+        try:
+            return work(*args, **named)
+        except Exception as error:
+            row.error, row.ended = error, True
+            return None
+
+    def _charge(self, phase: str, rows: Sequence[Row], started: float) -> None:
+        """Share the time since `started` out among rows."""
+        if self.batch.device.type == "cuda":
+            torch.cuda.synchronize(self.batch.device)
+        seconds = (time.perf_counter() - started) / len(rows)
+        for row in rows:
+            row.stats.seconds[phase] += seconds
+
+    def _leave(self, row: Row) -> None:
+        number = self.rows.index(row)
+        self.batch.remove(number)
+        last = self.rows.pop()
+        if number < len(self.rows):
+            self.rows[number] = last
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """No gradients, and modules that are in training mode in evaluation mode, and back whatever happens."""
+        for module in self._training:
+            module.training = False
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            for module in self._training:
+                module.training = True

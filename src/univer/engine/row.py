@@ -1,0 +1,221 @@
+"""One text at work: its prompt, settings, draft and figures; everything but the target and its cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from univer.drafting.base import Draft, DraftRequest, DraftSession
+from univer.drafting.guesses import tell_finished
+from univer.engine.checks import check_tokenizers, context_limit, readable_tokens
+from univer.engine.decision import Decision, GreedyDecision, SampledDecision
+from univer.engine.options import Options
+from univer.engine.plan import TreePlan
+from univer.engine.settings import check_settings
+from univer.engine.stats import GenerationStats, PhaseClock, RoundStats
+from univer.engine.stopping import StopReason, StopRule, eos_tokens, length_limit
+from univer.methods import resolve
+from univer.tree import DraftTree
+
+
+@dataclass(frozen=True)
+class Step:
+    """Tokens committed by one target pass.
+
+    Attributes:
+        tokens: the new token ids, in order.
+        from_draft: for each whether it is an accepted draft token (True) or the target's own (False).
+        round: figures of the round; None for the prefill.
+    """
+
+    tokens: list[int]
+    from_draft: list[bool]
+    round: RoundStats | None
+
+
+class Row:
+    """A text of an engine. Everything of it that changes lives here or in its draft's session.
+
+    Args:
+        target: the target model.
+        draft: the draft, or None for plain decoding.
+        prompt: token ids of the prompt, at least one.
+        options: the request.
+        settings: further generation settings, which must have no effect.
+        generator: source of all randomness, on the CPU.
+        device: where the target's logits lie.
+
+    Attributes:
+        committed: all token ids, the prompt first.
+        ended: whether nothing more will be added.
+        error: what ended the text, where that was an exception in code of its own (draft, streamer or settings).
+        stats: figures so far.
+
+    Raises:
+        ValueError: something in the request is not supported; the message names it.
+    """
+
+    def __init__(
+        self,
+        target: Any,
+        draft: Draft | None,
+        prompt: Sequence[int],
+        options: Options,
+        settings: dict[str, Any],
+        generator: torch.Generator,
+        device: torch.device,
+    ) -> None:
+        sampling = options.sampling
+        config = options.generation_config or getattr(target, "generation_config", None)
+        check_settings(config, settings, greedy=sampling.greedy)
+        if options.tokenizer is not None and options.draft_tokenizer is not None:
+            check_tokenizers(options.tokenizer, options.draft_tokenizer)
+        self.options, self.draft, self.committed = options, draft, list(prompt)
+        limit = length_limit(
+            len(self.committed), options.max_new_tokens, options.max_length, config, context_limit(target)
+        )
+        self.stop = StopRule(eos_tokens(options.eos_token_id, config), limit)
+        method = resolve(options.method)
+        self.plan = TreePlan(options.tree, draft, method, options.order, greedy=sampling.greedy)
+        self.vocabulary = readable_tokens(target)
+        if not sampling.greedy:
+            method.check_vocabulary(self.plan.forest, self.vocabulary)
+        self.generator = generator
+        self._draft_laws: Callable[[Tensor, str], Tensor] = options.draft_laws.laws
+        self._decide: Decision = (
+            GreedyDecision() if sampling.greedy else SampledDecision(sampling, method, options.order, generator)
+        )
+        self.stats = GenerationStats(
+            method=method.name if draft else "plain",
+            draft=draft.name if draft else "none",
+            tree=self.plan.policy.name if draft else "none",
+            prompt_tokens=len(self.committed),
+        )
+        self.clock = PhaseClock(self.stats.seconds, device)
+        self.session: DraftSession | None = None
+        self.error: Exception | None = None
+        self.ended = len(self.committed) >= limit
+        self._streamed = 0
+        self._clipped = False
+
+    def begin(self, logits: Tensor, features: Tensor | None) -> Step:
+        """The first token, from the last row of the prompt.
+
+        Args:
+            logits: `[V]`.
+            features: the hidden states that the draft asked for, one for each token of the prompt.
+        """
+        self.clock.start()
+        self.vocabulary = logits.shape[-1]
+        if self.draft is not None:
+            request = DraftRequest(
+                vocabulary=self.vocabulary,
+                device=logits.device,
+                laws=self._draft_laws,
+                generator=self.generator,
+                branching=self.plan.branching,
+                max_length=self.stop.max_length,
+                features=features,
+            )
+            self.session = self.draft.start(request)
+            self.clock.charge("draft")
+        root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.plan.law)
+        verdict = self._decide(root, logits[None], self.clock, "the target's prefill")
+        tokens, reason = self.stop.cut([verdict.next_token], len(self.committed))
+        return self._commit(Step(tokens, [False], None), reason)
+
+    def propose(self, nodes: int | None = None) -> DraftTree:
+        """Draft a tree no deeper than the text may still grow; without room for a level it is a plain step.
+
+        Args:
+            nodes: most nodes below the root, where fewer are wanted than the row's own tree has.
+
+        Raises:
+            ValueError: the draft proposed something else than a tree below the text.
+        """
+        self.clock.start()
+        depth = self.stop.max_length - len(self.committed) - 1
+        self._clipped = depth < self.plan.policy.max_depth
+        growth = self.plan.grower.begin(depth if nodes is None or nodes > 0 else 0, nodes)
+        if self.session is not None and growth.depth > 0:
+            tree = self.session.propose(self.committed, growth)
+            self._check(tree)
+        else:
+            tree = DraftTree([self.committed[-1]], [-1], ["root"], None, growth.law)
+        self.clock.charge("draft")
+        return tree
+
+    def judge(self, tree: DraftTree, logits: Tensor, features: Tensor | None) -> tuple[list[int], Step]:
+        """Decide a round.
+
+        Args:
+            tree: what was proposed.
+            logits: `[N, V]`, the target's at every node.
+            features: the hidden states that the draft asked for, one for each node.
+
+        Returns:
+            The nodes that the target's cache is to keep, the root first, and what was committed.
+        """
+        self.clock.start()
+        verdict = self._decide(tree, logits, self.clock, f"the target's round {len(self.stats.rounds) + 1}")
+        kept = [0, *verdict.path]
+        if self.session is not None:
+            self.session.settle(verdict.path, None if features is None else features[kept])
+        self.plan.grower.settle(tree, verdict.path)
+        self.clock.charge("cache")
+        block = [*verdict.tokens, verdict.next_token]
+        tokens, reason = self.stop.cut(block, len(self.committed))
+        accepted = min(len(verdict.path), len(tokens))
+        figures = RoundStats(
+            drafted=len(tree) - 1,
+            tested=int(tree.topology.child_counts[kept].sum()),
+            accepted=accepted,
+            emitted=len(tokens),
+            stopped_by=reason,
+            cut=self._clipped or len(tokens) < len(block),
+        )
+        self.stats.rounds.append(figures)
+        return kept, self._commit(Step(tokens, [index < accepted for index in range(len(tokens))], figures), reason)
+
+    def stream(self, tokens: Sequence[int]) -> None:
+        """Hand tokens to the streamer as transformers does: the prompt as a whole, then one token at a time."""
+        if (streamer := self.options.streamer) is not None:
+            for piece in [[tokens]] if self._streamed == 0 else [[token] for token in tokens]:
+                streamer.put(torch.tensor(piece))
+            if self.ended:
+                streamer.end()
+        self._streamed += len(tokens)
+
+    def _commit(self, step: Step, reason: StopReason | None) -> Step:
+        self.committed += step.tokens
+        self.stats.new_tokens += len(step.tokens)
+        self.stats.target_passes += 1
+        self.stats.draft_passes = self.session.passes if self.session else 0
+        if reason is not None:
+            self.ended = True
+            self.stats.finish(reason)
+        self.stream(step.tokens)
+        if reason is not None:
+            tell_finished(self.session, self.committed)
+        return step
+
+    def _check(self, tree: object) -> None:
+        """Refuse a proposal that does not hang below the text."""
+        name = self.stats.draft
+        if not isinstance(tree, DraftTree):
+            raise ValueError(f"the draft {name!r} proposed a {type(tree).__name__}, not a DraftTree")
+        tokens: list[int] = tree.tokens.tolist()
+        if tokens[0] != self.committed[-1]:
+            raise ValueError(
+                f"the draft {name!r} proposed a tree below token {tokens[0]}, the text ends with {self.committed[-1]}: "
+                "the root of a tree is the last committed token"
+            )
+        if min(tokens) < 0 or max(tokens) >= self.vocabulary:
+            outside = next(token for token in tokens if not 0 <= token < self.vocabulary)
+            raise ValueError(
+                f"the draft {name!r} proposed token {outside}, outside the target's vocabulary of {self.vocabulary}"
+            )
