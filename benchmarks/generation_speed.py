@@ -1,12 +1,14 @@
 """Tokens per second with a draft beside plain decoding: prompts of six kinds, both ways in turn in one process.
 
     python benchmarks/generation_speed.py [--target smollm2-135m] [--draft DRAFT] [--tree TREE] [--method METHOD]
-        [--temperature 0 --temperature 0.6 --temperature 1] [--limit 24] [--prompts FILE] [--tokens 128] [--json FILE]
+        [--temperature 0 --temperature 0.6 --temperature 1] [--limit 24] [--prompts FILE] [--tokens 128]
+        [--dtype DTYPE] [--json FILE]
 
-Without `--draft` and `--tree` these are the defaults of `univer generate`. Both ways produce the same number of tokens
-(nothing ends a text early), the way that goes first alternates, and the first prompt is run once unmeasured. Rates
-count all phases, the prefill included. The ratio of a group is total time against total time; its interval is a paired
-bootstrap over prompts. tau is the mean over rounds of a prompt, then over prompts.
+Without `--draft`, `--tree` and `--dtype` these are the defaults of `univer generate`. Where that is not bfloat16, plain
+decoding in bfloat16 is measured beside them. All ways produce the same number of tokens (nothing ends a text early),
+the way that goes first changes from prompt to prompt, and the first prompt is run once unmeasured. Rates count all
+phases, the prefill included. The ratio of a group is total time against total time; its interval is a paired bootstrap
+over prompts. tau is the mean over rounds of a prompt, then over prompts.
 """
 
 from __future__ import annotations
@@ -45,16 +47,14 @@ def run(target: Any, draft: Any, ids: Tensor, temperature: float, options: argpa
     ).stats
 
 
-def record(
-    name: str, kind: str, temperature: float, plain: GenerationStats, drafted: GenerationStats
-) -> dict[str, Any]:
+def record(name: str, kind: str, temperature: float, stats: dict[str, GenerationStats]) -> dict[str, Any]:
     """The figures of one prompt at one temperature."""
+    drafted = stats["drafted"]
     return {
         "prompt": name,
         "kind": kind,
         "temperature": temperature,
-        "plain_seconds": plain.total_seconds,
-        "drafted_seconds": drafted.total_seconds,
+        "seconds": {way: own.total_seconds for way, own in stats.items()},
         "tokens": drafted.new_tokens,
         "tau": drafted.tau,
         "nodes": drafted.drafted / len(drafted.rounds),
@@ -69,18 +69,15 @@ def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         of_temperature = [entry for entry in records if entry["temperature"] == temperature]
         for kind in ("all", *dict.fromkeys(entry["kind"] for entry in of_temperature)):
             group = [entry for entry in of_temperature if kind in ("all", entry["kind"])]
-            plain, drafted = ([entry[f"{way}_seconds"] for entry in group] for way in ("plain", "drafted"))
-            gain = gain_interval(plain, drafted)
-            ends = [None if end is None else 1 + end for end in (gain.low, gain.high)]
+            seconds = {way: [entry["seconds"][way] for entry in group] for way in group[0]["seconds"]}
             tokens = sum(entry["tokens"] for entry in group)
             lines.append(
                 {
                     "temperature": temperature,
                     "kind": kind,
                     "prompts": len(group),
-                    "plain_rate": tokens / sum(plain),
-                    "drafted_rate": tokens / sum(drafted),
-                    "ratio": {"value": 1 + gain.value, "low": ends[0], "high": ends[1]},
+                    "rates": {way: tokens / sum(own) for way, own in seconds.items()},
+                    "ratios": {way: ratio(own, seconds["drafted"]) for way, own in seconds.items() if way != "drafted"},
                     "tau": vars(mean_interval([entry["tau"] for entry in group])),
                     "nodes": sum(entry["nodes"] for entry in group) / len(group),
                 }
@@ -88,11 +85,20 @@ def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return lines
 
 
+def ratio(plain: list[float], drafted: list[float]) -> dict[str, float | None]:
+    """How many times faster, with its interval."""
+    gain = gain_interval(plain, drafted)
+    low, high = (None if end is None else 1 + end for end in (gain.low, gain.high))
+    return {"value": 1 + gain.value, "low": low, "high": high}
+
+
 def show(line: dict[str, Any]) -> str:
     """A line of the table."""
+    rates = "  ".join(f"{way} {rate:.1f}" for way, rate in line["rates"].items())
+    ratios = "  ".join(f"over {way} {_with_interval(own)}" for way, own in line["ratios"].items())
     return (
-        f"T={line['temperature']:<4} {line['kind']:24} {line['plain_rate']:6.1f} {line['drafted_rate']:6.1f} tokens/s  "
-        f"ratio {_with_interval(line['ratio'])}  tau {_with_interval(line['tau'])}  nodes {line['nodes']:.1f}"
+        f"T={line['temperature']:<4} {line['kind']:24} tokens/s: {rates}  {ratios}  tau {_with_interval(line['tau'])}  "
+        f"nodes {line['nodes']:.1f}"
     )
 
 
@@ -115,23 +121,29 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=24)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--dtype")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
 
-    target, tokenizer = load(options.target)
+    target, tokenizer = load(options.target, options.dtype)
+    options.dtype = str(target.dtype).removeprefix("torch.")
     draft = make_draft(options.draft or default_draft(options.target, target), tokenizer, None, None, False)
     prompts = [(prompt, encode(tokenizer, prompt.text)) for prompt in load_prompts(options.prompts, options.limit)]
     temperatures = options.temperature or [0.0, 0.6, 1.0]
     records: list[dict[str, Any]] = []
+    ways: dict[str, tuple[Any, Any]] = {"plain": (target, None), "drafted": (target, draft)}
+    if target.dtype != torch.bfloat16:
+        ways["plain bfloat16"] = load(options.target, "bfloat16")[0], None
     with progress() as tell:
-        for way in (None, draft):
-            run(target, way, prompts[0][1], 1.0, options)
+        for model, own in ways.values():
+            run(model, own, prompts[0][1], 1.0, options)
         try:
             for number, (prompt, ids) in enumerate(prompts):
                 for place, temperature in enumerate(temperatures):
-                    ways = (None, draft) if (number + place) % 2 == 0 else (draft, None)
-                    stats = {way is None: run(target, way, ids, temperature, options) for way in ways}
-                    records.append(record(prompt.name, prompt.kind, temperature, stats[True], stats[False]))
+                    turn = (number + place) % len(ways)
+                    order = [*ways][turn:] + [*ways][:turn]
+                    stats = {way: run(*ways[way], ids, temperature, options) for way in order}
+                    records.append(record(prompt.name, prompt.kind, temperature, stats))
                 tell("prompts", number + 1, len(prompts))
         except KeyboardInterrupt:
             print(f"stopped: {len(records)} of {len(prompts) * len(temperatures)} measured")

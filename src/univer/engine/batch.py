@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from univer.engine.attention import attention_pattern
-from univer.engine.cache import Place, check_lengths, keep_nodes, move_row, new_cache
+from univer.engine.cache import Entries, Place, check_lengths, entries, keep_nodes, move_row, new_cache
 from univer.engine.features import FeatureTap
 
 # Committed tokens read in one pass where they need a mask.
@@ -101,6 +101,27 @@ class TreeBatch:
             with torch.inference_mode():
                 move_row(self.cache, len(self.texts), row, last.length + len(last.depths))
             self.texts[row] = last
+
+    def load(self, row: int, entries: Entries) -> None:
+        """Let an empty row begin with keys and values of committed tokens that were read elsewhere.
+
+        Args:
+            row: its number.
+            entries: layer by layer `[1, heads, n, d]` each, None for layers without any.
+        """
+        self._place.first, self._place.held = row, [0]
+        for number, states in enumerate(entries):
+            if states is not None:
+                self.cache.update(*states, number)
+                self.texts[row].length = states[0].shape[-2]
+
+    def entries(self, row: int, length: int) -> Entries:
+        """Copies of the first keys and values of a row, in the form of `load`."""
+        with torch.inference_mode(False):
+            return [
+                None if states is None else (states[0].clone(), states[1].clone())
+                for states in entries(self.cache, row, length)
+            ]
 
     def extend(self, row: int, tokens: Sequence[int]) -> Tensor:
         """Read tokens of one row that are committed already.

@@ -130,7 +130,10 @@ def keep_nodes(cache: Any, lengths: Sequence[int], nodes: Sequence[Sequence[int]
             room[row, :, destination] = room[row, :, source]
 
 
-def entries(cache: Any, row: int, length: int) -> list[tuple[Tensor, Tensor] | None]:
+Entries = list[tuple[Tensor, Tensor] | None]
+
+
+def entries(cache: Any, row: int, length: int) -> Entries:
     """The first keys and values `[1, heads, length, d]` of one row, layer by layer; None for layers without any."""
     return [
         tuple(room[row : row + 1, :, :length] for room in layer.rooms) if layer.is_initialized else None

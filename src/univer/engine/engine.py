@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from univer.drafting.base import Draft
 from univer.engine.batch import TreeBatch
+from univer.engine.cache import Entries
 from univer.engine.checks import check_model, readable_tokens
 from univer.engine.drafts import as_draft
 from univer.engine.options import Options, prompt_tokens, split_settings
@@ -95,7 +96,14 @@ class Engine:
         return self.enter(prompt, request, settings, request.random_source())
 
     def enter(
-        self, prompt: Sequence[int], request: Options, settings: dict[str, Any], generator: torch.Generator
+        self,
+        prompt: Sequence[int],
+        request: Options,
+        settings: dict[str, Any],
+        generator: torch.Generator,
+        past: Entries | None = None,
+        *,
+        keep_entries: bool = False,
     ) -> Row:
         """As `add`, from checked parts.
 
@@ -104,8 +112,19 @@ class Engine:
             request: the request.
             settings: further generation settings, which must have no effect.
             generator: source of all randomness of the row.
+            past: keys and values of the first tokens of the prompt, not of all, if they were read before.
+            keep_entries: leave the keys and values of all committed tokens but the last in the row when it ends.
+
+        Raises:
+            ValueError: as `add`, or a draft that needs the target's hidden states is to begin with a `past`.
         """
+        if past is not None and self.draft is not None and self.draft.features:
+            raise ValueError(
+                f"the draft {self.draft.name} needs the target's hidden states at every token of the prompt, so it "
+                "cannot begin with a cache: pass the prompt without one"
+            )
         row = Row(self.target, self.draft, prompt, request, settings, generator, self.batch.device)
+        row.past, row.keep_entries = past, keep_entries
         row.plan.check_attention(self.batch.pattern)
         if row.plan.drafts and self.batch.pattern.honours_masks:
             with self._working():
@@ -161,7 +180,10 @@ class Engine:
         if row.ended:
             return []
         row.clock.start()
-        logits = self.batch.extend(number, row.committed)
+        if row.past is not None:
+            self.batch.load(number, row.past)
+            row.past = None
+        logits = self.batch.extend(number, row.committed[self.batch.texts[number].length :])
         row.clock.charge("prefill")
         features = self.batch.features
         step = self._own(row, row.begin, logits, features[0] if features else None)
@@ -208,6 +230,8 @@ class Engine:
 
     def _leave(self, row: Row) -> None:
         number = self.rows.index(row)
+        if row.keep_entries:
+            row.entries = self.batch.entries(number, min(self.batch.texts[number].length, len(row.committed) - 1))
         self.batch.remove(number)
         last = self.rows.pop()
         if number < len(self.rows):

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.guesses import tell_finished
+from univer.engine.cache import Entries
 from univer.engine.checks import check_tokenizers, context_limit, readable_tokens
 from univer.engine.decision import Decision, GreedyDecision, SampledDecision
 from univer.engine.options import Options
@@ -54,6 +55,9 @@ class Row:
         ended: whether nothing more will be added.
         error: what ended the text, where that was an exception in code of its own (draft, streamer or settings).
         stats: figures so far.
+        past: keys and values that the row begins with, until it has begun.
+        keep_entries: whether `entries` is filled at the end.
+        entries: keys and values of the committed tokens but the last, once the row has ended.
 
     Raises:
         ValueError: something in the request is not supported; the message names it.
@@ -97,6 +101,9 @@ class Row:
         )
         self.clock = PhaseClock(self.stats.seconds, device)
         self.session: DraftSession | None = None
+        self.past: Entries | None = None
+        self.keep_entries = False
+        self.entries: Entries | None = None
         self.error: Exception | None = None
         self.ended = len(self.committed) >= limit
         self._streamed = 0
