@@ -16,6 +16,7 @@ def pruned(family, kept):
     """The same by hand, on a copy: what a self-draft must compute."""
     model = copy.deepcopy(tiny(family))
     base = getattr(model, model.base_model_prefix)
+    base = getattr(base, "decoder", base)
     name = "h" if hasattr(base, "h") else "layers"
     layers = getattr(base, name)
     setattr(base, name, torch.nn.ModuleList([layers[number] for number in kept]))

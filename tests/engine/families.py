@@ -20,8 +20,12 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    OPTConfig,
+    OPTForCausalLM,
     Phi3Config,
     Phi3ForCausalLM,
+    PhiConfig,
+    PhiForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
@@ -52,21 +56,27 @@ GPT2 = COMMON | {"n_positions": CONTEXT, "n_embd": 16, "n_layer": 3, "n_head": 4
 GPT2.pop("max_position_embeddings")
 NEOX = DECODER | {}
 NEOX.pop("num_key_value_heads")
+OPT = NEOX | {"ffn_dim": 24, "init_std": 0.4}
 SLIDING = {"use_sliding_window": True, "sliding_window": WINDOW, "max_window_layers": 1}
+# Low enough for the caps to bend the scores of such small models.
+CAPPED = {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}
 
 MIXED = ["sliding_attention", "full_attention", "sliding_attention"]
 
 FAMILIES: dict[str, tuple[Any, Any]] = {
     "llama": (LlamaForCausalLM, LlamaConfig(**DECODER)),
+    "llama-tied": (LlamaForCausalLM, LlamaConfig(**DECODER | {"tie_word_embeddings": True, "num_key_value_heads": 1})),
     "qwen2": (Qwen2ForCausalLM, Qwen2Config(**DECODER)),
     "qwen2-sliding": (Qwen2ForCausalLM, Qwen2Config(**DECODER, **SLIDING)),
     "qwen3": (Qwen3ForCausalLM, Qwen3Config(**DECODER, head_dim=4)),
     "gpt2": (GPT2LMHeadModel, GPT2Config(**GPT2)),
     "gpt-neox": (GPTNeoXForCausalLM, GPTNeoXConfig(**NEOX)),
+    "opt": (OPTForCausalLM, OPTConfig(**OPT)),
+    "phi": (PhiForCausalLM, PhiConfig(**DECODER, partial_rotary_factor=0.5)),
     "phi3": (Phi3ForCausalLM, Phi3Config(**DECODER, original_max_position_embeddings=CONTEXT)),
     "mistral": (MistralForCausalLM, MistralConfig(**DECODER, sliding_window=WINDOW)),
     "gemma": (GemmaForCausalLM, GemmaConfig(**DECODER, head_dim=4)),
-    "gemma2": (Gemma2ForCausalLM, Gemma2Config(**DECODER, head_dim=4, sliding_window=WINDOW)),
+    "gemma2": (Gemma2ForCausalLM, Gemma2Config(**DECODER, **CAPPED, head_dim=4, sliding_window=WINDOW)),
     "gemma3": (Gemma3ForCausalLM, Gemma3TextConfig(**DECODER, head_dim=4, sliding_window=WINDOW, layer_types=MIXED)),
 }
 

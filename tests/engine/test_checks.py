@@ -74,11 +74,6 @@ def vision():
     )
 
 
-def rope(kind, **parameters):
-    config = LlamaConfig(**DECODER, rope_parameters={"rope_type": kind, "rope_theta": 10000.0, **parameters})
-    return LlamaForCausalLM(config)
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -94,32 +89,6 @@ def test_fault_15_states_that_cannot_be_rolled_back_are_refused(model, message):
         generate(model(), None, PROMPT, max_new_tokens=2)
     with pytest.raises(ValueError, match=f"the draft {message}"):
         generate(tiny("llama"), model(), PROMPT, max_new_tokens=2)
-
-
-@pytest.mark.parametrize(
-    ("kind", "parameters"),
-    [
-        ("dynamic", {"factor": 2.0}),
-        (
-            "longrope",
-            {"short_factor": [1.0] * 2, "long_factor": [2.0] * 2, "original_max_position_embeddings": 32},
-        ),
-    ],
-)
-def test_fault_23_rotary_scaling_that_depends_on_the_length_is_refused(kind, parameters):
-    with pytest.raises(ValueError, match=f"rotary positions of type '{kind}'"):
-        generate(rope(kind, **parameters), None, PROMPT, max_new_tokens=2)
-
-
-def test_fault_23_rotary_scaling_inside_layer_types_is_found():
-    config = copy.deepcopy(tiny("gemma3").config)
-    config.rope_parameters["full_attention"]["rope_type"] = "dynamic"
-    with pytest.raises(ValueError, match="type 'dynamic'"):
-        check_model(SimpleNamespace(config=config, forward=tiny("gemma3").forward), "target")
-
-
-def test_rotary_scaling_that_is_fixed_is_accepted():
-    check_model(rope("linear", factor=2.0), "target")
 
 
 def test_models_without_a_cache_or_a_configuration_are_refused():

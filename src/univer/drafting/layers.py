@@ -54,8 +54,12 @@ def skip_layers(target: Any, skipped: Iterable[int]) -> IndependentDraft:
 
 def _with_layers(target: Any, numbers: Iterable[int]) -> Any:
     """A shallow copy of the model that runs only some of its layers; every parameter is shared."""
-    base, name, layers = decoder_layers(target)
-    for module in (target, base):
+    owner, name, layers = decoder_layers(target)
+    path = next(path for path, module in target.named_modules() if module is owner).split(".")
+    chain = [target]
+    for step in path:
+        chain.append(getattr(chain[-1], step))
+    for module in chain:
         # A forward bound to the original instance would run all of the original's layers.
         if "forward" in vars(module) or hasattr(module, "_hf_hook"):
             raise ValueError(
@@ -68,13 +72,13 @@ def _with_layers(target: Any, numbers: Iterable[int]) -> Any:
     if layer_types is not None:
         config.layer_types = [layer_types[number] for number in kept]
     config.num_hidden_layers = len(kept)
-    short_base = _shallow_copy(base)
-    short_base.config = config
-    short_base._modules[name] = nn.ModuleList(layers[number] for number in kept)
-    view = _shallow_copy(target)
-    view.config = config
-    view._modules[next(key for key, module in target._modules.items() if module is base)] = short_base
-    return view
+    views = [_shallow_copy(module) for module in chain]
+    for view in views:
+        view.config = config
+    for outer, step, inner in zip(views, path, views[1:], strict=False):
+        outer._modules[step] = inner
+    views[-1]._modules[name] = nn.ModuleList(layers[number] for number in kept)
+    return views[0]
 
 
 def _shallow_copy(module: nn.Module) -> Any:

@@ -7,8 +7,6 @@ from typing import Any
 from univer.engine.attention import attention_pattern
 from univer.engine.batch import cache_argument
 
-LENGTH_DEPENDENT_ROPE = ("dynamic", "longrope")
-
 
 def check_model(model: Any, role: str) -> None:
     """Refuse a model whose state cannot follow a tree.
@@ -19,8 +17,7 @@ def check_model(model: Any, role: str) -> None:
 
     Raises:
         ValueError: the model is an encoder-decoder or multimodal one, keeps a recurrent state, has layers other than
-            full or sliding-window attention, rescales its rotary positions with the length of the text, or takes no
-            cache.
+            full or sliding-window attention, reads prompts of an adapter before the text, or takes no cache.
     """
     name = f"the {role} {type(model).__name__}"
     config = getattr(model, "config", None)
@@ -43,25 +40,34 @@ def check_model(model: Any, role: str) -> None:
         attention_pattern(config)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    for rope_type in _rope_types(config):
-        if rope_type in LENGTH_DEPENDENT_ROPE:
+    for adapter in getattr(model, "peft_config", {}).values():
+        if getattr(adapter, "is_prompt_learning", False):
             raise ValueError(
-                f"{name} has rotary positions of type {rope_type!r}, which change with the length of the text, so that "
-                "cached keys no longer fit; use a model with another rope type"
+                f"{name} has an adapter that puts {adapter.num_virtual_tokens} virtual tokens before the text, which "
+                "shifts all positions; use one that changes weights, such as LoRA"
             )
 
 
-def _rope_types(config: Any) -> set[str]:
+def context_limit(model: Any) -> int | None:
+    """The largest number of tokens that a model can be trusted with, or None if its configuration sets none.
+
+    Rotary positions that are rescaled beyond some length ("dynamic", "longrope") would no longer fit the keys in the
+    cache, so for such models that length is the limit. For "dynamic" it is the context itself.
+    """
+    limits = [getattr(model.config, "max_position_embeddings", None)]
+    limits += [
+        table.get("original_max_position_embeddings")
+        for table in _rope_tables(model.config)
+        if table.get("rope_type", table.get("type")) == "longrope"
+    ]
+    return min((int(limit) for limit in limits if limit), default=None)
+
+
+def _rope_tables(config: Any) -> list[dict[str, Any]]:
+    """Parameters of the rotary positions, of all kinds of layers."""
     # Not by getattr: `rope_scaling` is a deprecated property on newer configurations.
     parameters = vars(config).get("rope_parameters") or vars(config).get("rope_scaling") or {}
-    tables = [parameters, *(value for value in parameters.values() if isinstance(value, dict))]
-    return {str(table.get("rope_type", table.get("type", "default"))) for table in tables}
-
-
-def context_limit(model: Any) -> int | None:
-    """The largest number of tokens that a model was made for, or None if its configuration sets none."""
-    limit = getattr(model.config, "max_position_embeddings", None)
-    return int(limit) if limit else None
+    return [parameters, *(value for value in parameters.values() if isinstance(value, dict))]
 
 
 def readable_tokens(model: Any) -> int:

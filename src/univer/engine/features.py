@@ -20,16 +20,17 @@ def decoder_layers(model: Any) -> tuple[Any, str, nn.ModuleList]:
         model: the model.
 
     Returns:
-        Its base model, the name of the base model's list of layers, and the list.
+        The module that runs the layers, the name of its list of them, and the list.
 
     Raises:
         ValueError: they were not found.
     """
     base = getattr(model, getattr(model, "base_model_prefix", None) or "model", None)
-    for name in LAYER_LISTS:
-        layers = getattr(base, name, None)
-        if isinstance(layers, nn.ModuleList):
-            return base, name, layers
+    for owner in (base, getattr(base, "decoder", None)):
+        for name in LAYER_LISTS:
+            layers = getattr(owner, name, None)
+            if isinstance(layers, nn.ModuleList):
+                return owner, name, layers
     raise ValueError(
         f"the layers of a {type(model).__name__} were not found: use an independent draft model or look-up"
     )

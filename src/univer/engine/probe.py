@@ -11,7 +11,20 @@ from torch import nn
 from univer.engine.runner import TreeRunner
 
 # Compared with plain passes by the tests, on every commit.
-TESTED = ("llama", "qwen2", "gpt2", "mistral", "gemma", "gemma2", "gemma3_text", "qwen3", "phi3", "gpt_neox")
+TESTED = (
+    "llama",
+    "qwen2",
+    "qwen3",
+    "mistral",
+    "gemma",
+    "gemma2",
+    "gemma3_text",
+    "gpt2",
+    "gpt_neox",
+    "opt",
+    "phi",
+    "phi3",
+)
 
 PREFIX = [3, 1, 4]
 TOKENS = [1, 5, 2, 6, 5]

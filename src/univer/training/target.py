@@ -51,7 +51,7 @@ def check_target(model: Any, tokenizer: Any, layers: Sequence[int]) -> None:
     tokens = (torch.arange(16)[None] % len(table)).to(model.device)
     with torch.inference_mode(), tap.open():
         logits = model(input_ids=tokens, use_cache=False).logits[0]
-        computed = output(tap.take()[:, -config.hidden_size :])
+        computed = output(tap.take()[0, :, -config.hidden_size :])
     gap = (logits.float() - computed.float()).abs().max()
     if not bool(gap <= TOLERANCE * logits.float().std()):
         raise ValueError(
