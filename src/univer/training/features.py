@@ -155,4 +155,4 @@ def read_text(model: Any, tap: FeatureTap, tokens: Tensor) -> tuple[Tensor, Tens
     """
     with torch.inference_mode(), tap.open():
         logits = model(input_ids=tokens[None].to(model.device, torch.long), use_cache=False).logits[0]
-        return tap.take().bfloat16(), torch.logsumexp(logits.float(), -1)
+        return tap.take()[0].bfloat16(), torch.logsumexp(logits.float(), -1)
