@@ -49,3 +49,10 @@ def test_the_examples_of_the_page_on_drafts_run() -> None:
         exec(compile(code, page.name, "exec"), names)
     assert names["result"].stats.draft == "repeat"
     assert len(names["store"]) == 5 + 2 * 13
+
+
+def test_the_example_of_the_page_on_the_doctor_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (page,) = (page for page in DOCS if page.name == "doctor.md")
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    exec(compile(code, page.name, "exec"), {"model": tiny_llama(0)})
+    assert "identity in float32: the same" in capsys.readouterr().out

@@ -9,6 +9,7 @@ import typer
 import univer
 from univer.cli.audit import audit
 from univer.cli.compare import compare
+from univer.cli.doctor import doctor
 from univer.cli.generate import generate
 from univer.cli.methods import methods
 from univer.cli.train_eagle import train_eagle
@@ -19,7 +20,7 @@ from univer.models.errors import ModelError
 __all__ = ["app", "run"]
 
 # One file per command; a command imports what is heavy when it runs.
-COMMANDS = (generate, compare, train_eagle, tune, tune_skip, audit, methods)
+COMMANDS = (generate, compare, doctor, train_eagle, tune, tune_skip, audit, methods)
 
 app = typer.Typer(
     name="univer",

@@ -6,7 +6,7 @@ from typing import Any
 from univer.drafting.eagle.checkpoint import is_head
 from univer.models import ModelNotFoundError, load
 
-__all__ = ["default_draft", "make_draft"]
+__all__ = ["default_draft", "load_draft", "make_draft"]
 
 # Drafts that the engine knows by name; everything else is a model.
 _ENGINE_NAMES = ("eagle=", "first=", "skip=")
@@ -45,18 +45,30 @@ def make_draft(name: str, tokenizer: Any, dtype: str | None, device: str | None,
         ModelError: The model cannot be loaded.
         ValueError: It has another tokenizer, or cannot draft.
     """
-    from univer.drafting.independent import IndependentDraft
     from univer.engine.checks import check_tokenizers
+
+    draft, own_tokenizer = load_draft(name, dtype, device, trust_remote_code)
+    if own_tokenizer is not None:
+        check_tokenizers(tokenizer, own_tokenizer)
+    return draft
+
+
+def load_draft(name: str, dtype: str | None, device: str | None, trust_remote_code: bool) -> tuple[Any, Any]:
+    """As `make_draft`, without a look at the tokenizers.
+
+    Returns:
+        The name, for the engine to resolve, or a draft; and its tokenizer where it runs a model of its own.
+    """
+    from univer.drafting.independent import IndependentDraft
     from univer.engine.drafts import split_sources, with_sources
 
     own, sources = split_sources(name)
     if own in ("", "eagle") or own.startswith(_ENGINE_NAMES) or is_head(own):
-        return name
+        return name, None
     try:
-        model, own_tokenizer = load(own, dtype, device, trust_remote_code)
+        model, tokenizer = load(own, dtype, device, trust_remote_code)
     except ModelNotFoundError as error:
         raise ModelNotFoundError(
             f"{error}; other drafts are lookup, automaton, eagle, eagle=DIRECTORY, first=8, skip=16-18"
         ) from error
-    check_tokenizers(tokenizer, own_tokenizer)
-    return with_sources(IndependentDraft(model, name=Path(own).name), sources)
+    return with_sources(IndependentDraft(model, name=Path(own).name), sources), tokenizer

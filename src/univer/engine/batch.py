@@ -82,7 +82,7 @@ class TreeBatch:
         self.passes = 0
         self.features: list[Tensor] | None = None
         self.dtype = getattr(model, "dtype", torch.float32)
-        self.device = _input_device(model)
+        self.device = input_device(model)
         self._place = Place()
         self.cache = new_cache(self._place)
         self._tap = FeatureTap(model, features) if features else None
@@ -286,7 +286,7 @@ def _optional_arguments(model: Any) -> dict[str, Any]:
     return arguments
 
 
-def _input_device(model: Any) -> torch.device:
+def input_device(model: Any) -> torch.device:
     """Where the token ids go: the device of the embeddings, which may differ from that of later layers."""
     embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
     weight = getattr(embeddings, "weight", None)

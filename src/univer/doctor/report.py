@@ -1,0 +1,66 @@
+"""What the doctor found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from univer.doctor.identity import Identity
+
+Level = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what was looked at.
+        level: `"ok"`, `"warning"` (works, but worth knowing) or `"error"` (does not work).
+        message: what was found.
+        advice: what to do about it; empty if there is nothing to do.
+    """
+
+    name: str
+    level: Level
+    message: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.level:<7}  {self.name}: {self.message}" + (f"; {self.advice}" if self.advice else "")
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings about a pair.
+
+    Attributes:
+        findings: in the order in which things were looked at.
+        identities: the comparisons of texts, in the order in which they were made.
+
+    Example:
+        >>> report = Report([Finding("cache", "error", "it is static", "use a dynamic one")])
+        >>> report.sound
+        False
+        >>> print(report)
+        error    cache: it is static; use a dynamic one
+    """
+
+    findings: list[Finding]
+    identities: list[Identity] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is no error."""
+        return all(finding.level != "error" for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, text and lists."""
+        return {
+            "sound": self.sound,
+            "findings": [asdict(finding) for finding in self.findings],
+            "identities": [identity.to_dict() for identity in self.identities],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings))
