@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from univer import generate, resolve
+from univer import generate
 from univer.bench.compare import Comparison, compare
 from univer.bench.contexts import Entry
 from univer.bench.intervals import gain_interval, mean_interval
@@ -29,6 +29,7 @@ from univer.cli.terminal import progress
 from univer.drafting.growth.parse import parse_tree
 from univer.drafting.independent import IndependentDraft
 from univer.engine import Sampling
+from univer.methods import resolve
 from univer.models import load
 
 ARMS = ("membership@eagle2:nodes=62,depth=7", "univer@grow:nodes=62,depth=7", "univer-mixed@grow:nodes=62,depth=7")
