@@ -104,7 +104,9 @@ def near_copy(family: str, noise: float = 0.1) -> Any:
     return model
 
 
-def greedy_reference(model: Any, prompt: list[int], new_tokens: int, eos: int | list[int] | None = None) -> list[int]:
+def greedy_reference(
+    model: Any, prompt: list[int], new_tokens: int, eos: int | list[int] | None = None, **settings: Any
+) -> list[int]:
     """What transformers' own greedy decoding makes of a prompt."""
     ids = torch.tensor([prompt])
     text = model.generate(
@@ -114,6 +116,7 @@ def greedy_reference(model: Any, prompt: list[int], new_tokens: int, eos: int | 
         max_new_tokens=new_tokens,
         eos_token_id=eos,
         pad_token_id=0,
+        **settings,
     )
     return text[0].tolist()
 

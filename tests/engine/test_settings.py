@@ -5,30 +5,21 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import LogitsProcessorList, TemperatureLogitsWarper
 
 from engine.families import near_copy, tiny
 from univer.engine import generate, plain
-from univer.engine.settings import check_settings
+from univer.engine.settings import applied_settings, check_settings
 
 PROMPT = torch.tensor([[3, 14, 15]])
 
 UNSUPPORTED = {
-    "repetition_penalty": 1.1,
-    "no_repeat_ngram_size": 3,
-    "bad_words_ids": [[5]],
-    "sequence_bias": [[[5], -100.0]],
-    "min_length": 8,
-    "min_new_tokens": 5,
-    "forced_eos_token_id": 2,
-    "exponential_decay_length_penalty": (5, 1.1),
-    "suppress_tokens": [4],
-    "begin_suppress_tokens": [4],
+    "encoder_repetition_penalty": 1.1,
+    "encoder_no_repeat_ngram_size": 3,
     "guidance_scale": 1.5,
     "num_beams": 4,
     "num_return_sequences": 2,
-    "stop_strings": ["stop"],
-    "max_time": 1.0,
+    "penalty_alpha": 0.5,
+    "token_healing": True,
     "cache_implementation": "static",
 }
 
@@ -73,11 +64,48 @@ def test_settings_of_sampling_matter_only_there(name, value):
         check_settings(config, {}, greedy=False)
 
 
-def test_fault_26_user_processors_are_refused():
-    processors = LogitsProcessorList([TemperatureLogitsWarper(2.0)])
-    with pytest.raises(ValueError, match="logits_processor is not supported"):
-        generate(tiny("llama"), "lookup", PROMPT, max_new_tokens=2, logits_processor=processors)
-    generate(tiny("llama"), "lookup", PROMPT, max_new_tokens=2, logits_processor=LogitsProcessorList())
+def test_fault_26_settings_that_are_applied_come_from_the_configuration_unless_the_caller_names_them():
+    config = SimpleNamespace(repetition_penalty=1.3, suppress_tokens=[4], min_length=0, stop_strings=None)
+    assert applied_settings(config, {}) == {"repetition_penalty": 1.3, "suppress_tokens": [4]}
+    assert applied_settings(config, {"suppress_tokens": None, "max_time": 2}) == {
+        "repetition_penalty": 1.3,
+        "max_time": 2,
+    }
+    assert applied_settings(None, {"min_new_tokens": 3}) == {"min_new_tokens": 3}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"repetition_penalty": 0}, "repetition_penalty=0: "),
+        ({"repetition_penalty": -1.0}, "repetition_penalty=-1.0: "),
+        ({"no_repeat_ngram_size": -2}, "no_repeat_ngram_size=-2: "),
+        ({"bad_words_ids": [5]}, r"bad_words_ids=\[5\]: "),
+        ({"frequency_penalty": float("nan")}, "frequency_penalty=nan: "),
+        ({"presence_penalty": float("inf")}, "presence_penalty=inf: "),
+        ({"exponential_decay_length_penalty": (2, 1.5), "eos_token_id": None}, "pass eos_token_id"),
+        ({"max_time": -1}, "max_time must be a number of seconds"),
+        ({"stop_strings": ["a"]}, "pass tokenizer="),
+        ({"stop_strings": [""]}, "an empty text"),
+    ],
+)
+def test_fault_28_settings_out_of_range_are_refused_by_name(settings, message):
+    with pytest.raises(ValueError, match=message):
+        generate(tiny("llama"), "lookup", PROMPT, max_new_tokens=2, **settings)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"logits_processor": [3]}, "logits_processor must be a callable or a list"),
+        ({"stopping_criteria": "stop"}, "stopping_criteria must be a callable or a list"),
+        ({"logprobs": -1}, "logprobs must be True, False or the number"),
+        ({"stop_strings": [3]}, "stop_strings must be a text or a list of texts"),
+    ],
+)
+def test_options_of_another_type_are_refused_by_name(options, message):
+    with pytest.raises(TypeError, match=message):
+        generate(tiny("llama"), "lookup", PROMPT, max_new_tokens=2, **options)
 
 
 @pytest.mark.parametrize("name", ["past_key_values", "cache"])

@@ -159,7 +159,8 @@ def test_eos_ids_of_every_kind():
 
 def test_a_block_is_cut_at_whichever_comes_first():
     rule = StopRule(frozenset({2}), 6)
-    assert rule.cut([5, 6, 2, 7], 4) == ([5, 6], "length")
-    assert rule.cut([5, 2], 4) == ([5, 2], "eos")
-    assert rule.cut([5], 4) == ([5], None)
-    assert rule.cut([5], 6) == ([], "length")
+    before = [7, 7, 7, 7]
+    assert rule.cut([5, 6, 2, 7], before) == ([5, 6], "length")
+    assert rule.cut([5, 2], before) == ([5, 2], "eos")
+    assert rule.cut([5], before) == ([5], None)
+    assert rule.cut([5], [7] * 6) == ([], "length")

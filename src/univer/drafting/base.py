@@ -12,7 +12,9 @@ from torch import Tensor
 from univer.tree import DraftTree
 
 if TYPE_CHECKING:
+    from univer.drafting.builder import TreeBuilder
     from univer.drafting.growth.base import Growth
+    from univer.engine.branches import BranchProcessors
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class DraftRequest:
         max_length: largest number of tokens, prompt included, that the text can reach.
         features: the target's hidden states `[n, k * H]` after each token of the prompt, those of the layers that the
             draft asked for side by side; None if it asked for none.
+        processors: those of the request, applied to logits `[n, V]` over the target's whole vocabulary; None if it has
+            none. What they do to the draft is a matter of speed alone: a token that they forbid is not worth a node.
     """
 
     vocabulary: int
@@ -39,6 +43,30 @@ class DraftRequest:
     branching: bool
     max_length: int
     features: Tensor | None = None
+    processors: BranchProcessors | None = None
+
+    def rows(
+        self, logits: Tensor, step: str, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]
+    ) -> Tensor:
+        """The rows `Q_v` of some nodes, processed and warped: the very rows that their children are drawn from.
+
+        Args:
+            logits: the draft's `[n, D]`, by the columns of the tree.
+            step: what produced them, named in error messages.
+            committed: all committed token ids.
+            tree: the tree while it grows.
+            nodes: `n` node ids; the root comes first of all, parents before their children.
+
+        Returns:
+            `[n, D]`, float32.
+        """
+        if self.processors is None:
+            return self.laws(logits, step)
+        whole = tree.columns.spread(logits.to(self.device), self.vocabulary)
+        processed = tree.columns.pick(self.processors(committed, [tree.path(node) for node in nodes], whole).scores)
+        # Where all that they leave lies outside the draft's vocabulary, its own row serves.
+        empty = processed.amax(-1, keepdim=True) == float("-inf")
+        return self.laws(processed.where(~empty, logits.to(processed)), step)
 
 
 class DraftSession(Protocol):

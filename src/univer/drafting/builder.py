@@ -46,6 +46,14 @@ class TreeBuilder:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def path(self, node: int) -> list[int]:
+        """Tokens from the root's child down to a node; none for the root itself."""
+        tokens = []
+        while node > 0:
+            tokens.append(self.tokens[node])
+            node = self.parents[node]
+        return tokens[::-1]
+
     def expand(self, nodes: Sequence[int], decisions: Sequence[NodeSlots], rows: Tensor, uniforms: Tensor) -> list[int]:
         """Draw the children of all nodes of a level together.
 

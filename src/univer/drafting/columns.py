@@ -33,6 +33,22 @@ class Columns:
         """
         return rows
 
+    def spread(self, logits: Tensor, size: int) -> Tensor:
+        """Logits over all tokens; `-inf` for those without a column.
+
+        Args:
+            logits: `[n, D]`.
+            size: number of token ids V of the target.
+
+        Returns:
+            `[n, V]`.
+        """
+        return logits
+
+    def pick(self, rows: Tensor) -> Tensor:
+        """The columns `[n, D]` of rows over all tokens `[n, V]`."""
+        return rows
+
     def chances(self, rows: Tensor, entries: Sequence[tuple[int, int]]) -> list[float]:
         """Probabilities of some tokens; one look at the device.
 
@@ -89,6 +105,15 @@ class DraftVocabulary(Columns):
             return rows
         whole = rows[0].new_zeros(len(rows), self._size)
         return whole.index_copy_(1, self._ids.to(whole.device), torch.stack(list(rows))).unbind()
+
+    def spread(self, logits: Tensor, size: int) -> Tensor:
+        """The logits with `-inf` for all other tokens."""
+        whole = logits.new_full((len(logits), size), float("-inf"))
+        return whole.index_copy_(1, self._ids.to(whole.device), logits)
+
+    def pick(self, rows: Tensor) -> Tensor:
+        """The columns of the draft vocabulary."""
+        return rows[:, self._ids.to(rows.device)]
 
 
 EVERY_TOKEN = Columns()

@@ -31,18 +31,10 @@ class Guessing:
         Returns:
             For each node its guesses, the most confident first.
         """
-        paths = [_path(tree, node) for node in nodes]
+        paths = [tree.path(node) for node in nodes]
         return [merge_guesses([session.guesses(committed, path) for session in self._sessions]) for path in paths]
 
     def finish(self, committed: Sequence[int]) -> None:
         """Tell the sources that want to know."""
         for session in self._sessions:
             tell_finished(session, committed)
-
-
-def _path(tree: TreeBuilder, node: int) -> list[int]:
-    tokens = []
-    while node > 0:
-        tokens.append(tree.tokens[node])
-        node = tree.parents[node]
-    return tokens[::-1]

@@ -95,7 +95,8 @@ class IndependentSession:
                 place.update({node: number for number, node in enumerate(nodes, start=self.runner.nodes)})
                 logits = self.runner.read_nodes(self._readable([tree.tokens[node] for node in nodes]), parents)
             assert logits is not None, "there is at least one committed token"
-            return self.request.laws(fit_vocabulary(logits, self.request.vocabulary), self.step)
+            fitted = fit_vocabulary(logits, self.request.vocabulary)
+            return self.request.rows(fitted, self.step, committed, tree, nodes)
 
         tree, origins = draft_tree(committed[-1], growth, read_level, self.request.generator, self.request.device)
         self._place = {node: place[origin] for node, origin in enumerate(origins) if origin in place}

@@ -11,6 +11,8 @@ from torch import Tensor
 from univer.drafting.growth.parse import TreeSpec
 from univer.engine.loop import Generation, GenerationResult
 from univer.engine.options import Options, split_settings
+from univer.engine.processors import Processor
+from univer.engine.stopping import Criterion
 from univer.engine.warpers import Sampling
 from univer.methods import Method
 
@@ -39,6 +41,11 @@ def generate(
     tokenizer: Any = None,
     draft_tokenizer: Any = None,
     generation_config: Any = None,
+    logits_processor: Sequence[Processor] | Processor | None = None,
+    stopping_criteria: Sequence[Criterion] | Criterion | None = None,
+    logprobs: bool | int = False,
+    output_scores: bool = False,
+    output_logits: bool = False,
     **settings: Any,
 ) -> GenerationResult:
     """Generate text with a draft and a lossless verification method.
@@ -48,8 +55,9 @@ def generate(
     over a single token, so that near ties may fall differently. A seed does not give the text of plain sampling.
 
     The sampling settings are those of the arguments: temperature, top-k, top-p and min-p of the target's
-    `generation_config` are not read. Every other setting of that configuration that would change the text, such as a
-    repetition penalty, is refused by name; pass its neutral value (`repetition_penalty=1.0`) to go without.
+    `generation_config` are not read. Every other setting of that configuration holds as in transformers where it is
+    one of those listed under `settings`; others that would change the text, such as `num_beams`, are refused by name.
+    Pass a neutral value (`repetition_penalty=1.0`) to go without.
 
     Args:
         target: a causal language model of transformers with attention layers only.
@@ -77,13 +85,27 @@ def generate(
         streamer: a streamer of transformers; gets the prompt and then every committed token once, in order.
         draft_temperature: temperature of the draft's laws; the target's by default. At temperature 0 it only ranks.
         draft_sampling: all settings of the draft's laws, in place of `draft_temperature`.
-        tokenizer: the target's tokenizer; with both given they are compared, and different ones refused.
+        tokenizer: the target's tokenizer, which stop strings need; with both given they are compared, and different
+            ones refused.
         draft_tokenizer: the draft's tokenizer.
         generation_config: in place of the target's.
-        settings: other generation settings by name, which must have no effect.
+        logits_processor: processors of the caller, `(input_ids [n, L], scores [n, V]) -> scores`, applied after those
+            that settings name and before temperature and filters. They are asked about many nodes of a tree at once, in
+            any order, so each row of the answer must depend on its own ids and scores alone; one that is found to keep
+            a state is refused. See `univer.engine.grammar.Grammar` for one that follows a grammar.
+        stopping_criteria: criteria of the caller, `(input_ids [1, L], scores) -> bool`, asked once after every new
+            token in order; `scores` is None without `output_scores`.
+        logprobs: keep the log-probabilities of every new token; a number keeps as many of the likeliest beside it.
+        output_scores: keep the row `[V]` of every new token after processors, temperature and filters.
+        output_logits: keep the row `[V]` of every new token before all of them.
+        settings: further settings by name, those of transformers' `GenerationConfig`: `repetition_penalty`,
+            `no_repeat_ngram_size`, `bad_words_ids`, `sequence_bias` (a bias on logits), `min_length`, `min_new_tokens`,
+            `forced_bos_token_id`, `forced_eos_token_id`, `suppress_tokens`, `begin_suppress_tokens`,
+            `exponential_decay_length_penalty`, `remove_invalid_values`, `stop_strings`, `max_time` (in seconds, looked
+            at after every round); and `frequency_penalty` and `presence_penalty`, which count new tokens.
 
     Returns:
-        The sequences, prompts included, and the figures of the run.
+        The sequences, prompts included, the figures of the run, and what was kept of the new tokens.
 
     Raises:
         ValueError: something is not supported or out of range; the message names it.
@@ -122,6 +144,11 @@ def generate(
         tokenizer=tokenizer,
         draft_tokenizer=draft_tokenizer,
         generation_config=generation_config,
+        logits_processor=logits_processor,
+        stopping_criteria=stopping_criteria,
+        logprobs=logprobs,
+        output_scores=output_scores,
+        output_logits=output_logits,
     )
     return Generation(target, draft, input_ids, options, settings).run()
 

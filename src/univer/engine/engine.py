@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from univer.drafting.base import Draft
 from univer.engine.batch import TreeBatch
 from univer.engine.cache import Entries
-from univer.engine.checks import check_model, readable_tokens
+from univer.engine.checks import check_model, check_shared_seed, readable_tokens
 from univer.engine.drafts import as_draft
 from univer.engine.options import Options, prompt_tokens, split_settings
 from univer.engine.probe import check_tree_attention
@@ -110,7 +110,7 @@ class Engine:
         Args:
             prompt: token ids.
             request: the request.
-            settings: further generation settings, which must have no effect.
+            settings: further generation settings by name.
             generator: source of all randomness of the row.
             past: keys and values of the first tokens of the prompt, not of all, if they were read before.
             keep_entries: leave the keys and values of all committed tokens but the last in the row when it ends.
@@ -123,6 +123,8 @@ class Engine:
                 f"the draft {self.draft.name} needs the target's hidden states at every token of the prompt, so it "
                 "cannot begin with a cache: pass the prompt without one"
             )
+        seeded = request.seed is not None or request.generator is not None or request.sampling.greedy
+        check_shared_seed(self.target, seeded=seeded)
         row = Row(self.target, self.draft, prompt, request, settings, generator, self.batch.device)
         row.past, row.keep_entries = past, keep_entries
         row.plan.check_attention(self.batch.pattern)

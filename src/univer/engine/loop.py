@@ -11,6 +11,7 @@ from torch import Tensor
 
 from univer.engine.checks import readable_tokens
 from univer.engine.engine import Engine
+from univer.engine.logprobs import Account
 from univer.engine.options import Options, prompt_rows
 from univer.engine.row import Row, Step
 from univer.engine.stats import GenerationStats, merged
@@ -26,12 +27,14 @@ class GenerationResult:
         stats: figures of the run, over all texts.
         texts: token ids of each text, prompt included, nothing filled up.
         figures: figures of each text.
+        accounts: of each text, what was asked for of every new token: log-probabilities and rows of scores and logits.
     """
 
     sequences: Tensor
     stats: GenerationStats
     texts: list[list[int]]
     figures: list[GenerationStats]
+    accounts: list[Account]
 
 
 class Generation(Iterator[Step]):
@@ -42,7 +45,7 @@ class Generation(Iterator[Step]):
         draft: what `generate` takes; None for plain decoding.
         input_ids: the prompts.
         options: the request.
-        settings: further generation settings, which must have no effect.
+        settings: further generation settings by name.
 
     Attributes:
         engine: the engine.
@@ -78,7 +81,8 @@ class Generation(Iterator[Step]):
         longest = max(map(len, texts))
         filled = [[*text, *[self._filler] * (longest - len(text))] for text in texts]
         sequences = torch.tensor(filled, device=self._device)
-        return GenerationResult(sequences, figures[0] if len(figures) == 1 else merged(figures), texts, figures)
+        overall = figures[0] if len(figures) == 1 else merged(figures)
+        return GenerationResult(sequences, overall, texts, figures, [row.account for row in self.rows])
 
     @property
     def stats(self) -> GenerationStats:

@@ -11,6 +11,9 @@ import torch
 from torch import Tensor
 
 from univer.drafting.growth.parse import TreeSpec
+from univer.engine.logprobs import Wanted
+from univer.engine.processors import Processor
+from univer.engine.stopping import Criterion
 from univer.engine.warpers import Sampling
 from univer.methods import Method
 
@@ -38,6 +41,11 @@ class Options:
     tokenizer: Any = None
     draft_tokenizer: Any = None
     generation_config: Any = None
+    logits_processor: Sequence[Processor] | Processor | None = None
+    stopping_criteria: Sequence[Criterion] | Criterion | None = None
+    logprobs: bool | int = False
+    output_scores: bool = False
+    output_logits: bool = False
 
     def __post_init__(self) -> None:
         # Both refuse values out of range, before anything is done with a model.
@@ -51,6 +59,29 @@ class Options:
             callable(getattr(self.streamer, name, None)) for name in ("put", "end")
         ):
             raise TypeError(f"streamer must have methods put and end, as those of transformers: {self.streamer!r}")
+        for name, entries in (("logits_processor", self.processors), ("stopping_criteria", self.criteria)):
+            if not all(callable(entry) for entry in entries):
+                raise TypeError(f"{name} must be a callable or a list of them, not {getattr(self, name)!r}")
+        if not isinstance(self.logprobs, bool) and not (_is_integer(self.logprobs) and self.logprobs >= 0):
+            raise TypeError(
+                f"logprobs must be True, False or the number of most likely tokens beside each, not {self.logprobs!r}"
+            )
+
+    @property
+    def processors(self) -> list[Processor]:
+        """The caller's processors."""
+        return _as_list(self.logits_processor)
+
+    @property
+    def criteria(self) -> list[Criterion]:
+        """The caller's stopping criteria."""
+        return _as_list(self.stopping_criteria)
+
+    @property
+    def wanted(self) -> Wanted:
+        """What is to be kept of every token beside its id."""
+        count = None if self.logprobs is False else int(self.logprobs) if self.logprobs is not True else 0
+        return Wanted(count, self.output_scores, self.output_logits)
 
     @property
     def sampling(self) -> Sampling:
@@ -119,6 +150,13 @@ def split_settings(options: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]
     names = {entry.name for entry in fields(Options)}
     request = Options(**{name: value for name, value in options.items() if name in names})
     return request, {name: value for name, value in options.items() if name not in names}
+
+
+def _as_list(value: Any) -> list[Any]:
+    # The lists of transformers can be called as well.
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list(value)
+    return [] if value is None else [value]
 
 
 def _is_integer(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -11,14 +11,24 @@ from torch import Tensor
 
 from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.guesses import tell_finished
+from univer.engine.branches import BranchProcessors
 from univer.engine.cache import Entries
 from univer.engine.checks import check_tokenizers, context_limit, readable_tokens
 from univer.engine.decision import Decision, GreedyDecision, SampledDecision
+from univer.engine.logprobs import Account
 from univer.engine.options import Options
 from univer.engine.plan import TreePlan
-from univer.engine.settings import check_settings
+from univer.engine.processors import request_processors
+from univer.engine.settings import applied_settings, check_settings
 from univer.engine.stats import GenerationStats, PhaseClock, RoundStats
-from univer.engine.stopping import StopReason, StopRule, eos_tokens, length_limit
+from univer.engine.stopping import (
+    StopReason,
+    StopRule,
+    deadline,
+    eos_tokens,
+    length_limit,
+    stop_string_criterion,
+)
 from univer.methods import resolve
 from univer.tree import DraftTree
 
@@ -31,11 +41,13 @@ class Step:
         tokens: the new token ids, in order.
         from_draft: for each whether it is an accepted draft token (True) or the target's own (False).
         round: figures of the round; None for the prefill.
+        account: log-probabilities and rows of the tokens, as far as they were asked for.
     """
 
     tokens: list[int]
     from_draft: list[bool]
     round: RoundStats | None
+    account: Account = field(default_factory=Account)
 
 
 class Row:
@@ -46,12 +58,13 @@ class Row:
         draft: the draft, or None for plain decoding.
         prompt: token ids of the prompt, at least one.
         options: the request.
-        settings: further generation settings, which must have no effect.
+        settings: further generation settings by name.
         generator: source of all randomness, on the CPU.
         device: where the target's logits lie.
 
     Attributes:
         committed: all token ids, the prompt first.
+        account: log-probabilities and rows of the new tokens, as far as they were asked for.
         ended: whether nothing more will be added.
         error: what ended the text, where that was an exception in code of its own (draft, streamer or settings).
         stats: figures so far.
@@ -82,13 +95,36 @@ class Row:
         limit = length_limit(
             len(self.committed), options.max_new_tokens, options.max_length, config, context_limit(target)
         )
-        self.stop = StopRule(eos_tokens(options.eos_token_id, config), limit)
+        applied = applied_settings(config, settings)
+        strings = applied.get("stop_strings")
+        self.stop = StopRule(
+            eos_tokens(options.eos_token_id, config),
+            limit,
+            None if strings is None else stop_string_criterion(strings, options.tokenizer),
+            options.criteria,
+            deadline(applied.get("max_time")),
+        )
+        processors = request_processors(
+            applied,
+            options.processors,
+            prompt_length=len(self.committed),
+            max_length=limit,
+            eos=self.stop.eos,
+            device=device,
+        )
+        # The draft's rows are processed beside the target's, each with what is known of its own round.
+        self._processors, self._draft_processors = (
+            BranchProcessors(processors, self.stop.eos) if processors else None for _ in range(2)
+        )
+        self._wanted = options.wanted
+        self.account = self._wanted.empty()
         method = resolve(options.method)
         self.plan = TreePlan(options.tree, draft, method, options.order, greedy=sampling.greedy)
         self.vocabulary = readable_tokens(target)
         if not sampling.greedy:
             method.check_vocabulary(self.plan.forest, self.vocabulary)
         self.generator = generator
+        self._sampling = sampling
         self._draft_laws: Callable[[Tensor, str], Tensor] = options.draft_laws.laws
         self._decide: Decision = (
             GreedyDecision() if sampling.greedy else SampledDecision(sampling, method, options.order, generator)
@@ -118,6 +154,9 @@ class Row:
         """
         self.clock.start()
         self.vocabulary = logits.shape[-1]
+        if self._processors is not None:
+            self._processors.check(self.committed, logits, self.options.processors)
+            self.clock.charge("laws")
         if self.draft is not None:
             request = DraftRequest(
                 vocabulary=self.vocabulary,
@@ -127,13 +166,13 @@ class Row:
                 branching=self.plan.branching,
                 max_length=self.stop.max_length,
                 features=features,
+                processors=self._draft_processors,
             )
             self.session = self.draft.start(request)
             self.clock.charge("draft")
         root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.plan.law)
-        verdict = self._decide(root, logits[None], self.clock, "the target's prefill")
-        tokens, reason = self.stop.cut([verdict.next_token], len(self.committed))
-        return self._commit(Step(tokens, [False], None), reason)
+        _, tokens, account, reason = self._verdict(root, logits[None], "the target's prefill")
+        return self._commit(Step(tokens, [False], None, account), reason)
 
     def propose(self, nodes: int | None = None) -> DraftTree:
         """Draft a tree no deeper than the text may still grow; without room for a level it is a plain step.
@@ -168,25 +207,24 @@ class Row:
             The nodes that the target's cache is to keep, the root first, and what was committed.
         """
         self.clock.start()
-        verdict = self._decide(tree, logits, self.clock, f"the target's round {len(self.stats.rounds) + 1}")
-        kept = [0, *verdict.path]
+        step = f"the target's round {len(self.stats.rounds) + 1}"
+        kept, tokens, account, reason = self._verdict(tree, logits, step)
         if self.session is not None:
-            self.session.settle(verdict.path, None if features is None else features[kept])
-        self.plan.grower.settle(tree, verdict.path)
+            self.session.settle(kept[1:], None if features is None else features[kept])
+        self.plan.grower.settle(tree, kept[1:])
         self.clock.charge("cache")
-        block = [*verdict.tokens, verdict.next_token]
-        tokens, reason = self.stop.cut(block, len(self.committed))
-        accepted = min(len(verdict.path), len(tokens))
+        accepted = min(len(kept) - 1, len(tokens))
         figures = RoundStats(
             drafted=len(tree) - 1,
             tested=int(tree.topology.child_counts[kept].sum()),
             accepted=accepted,
             emitted=len(tokens),
             stopped_by=reason,
-            cut=self._clipped or len(tokens) < len(block),
+            cut=self._clipped or len(tokens) < len(kept),
         )
         self.stats.rounds.append(figures)
-        return kept, self._commit(Step(tokens, [index < accepted for index in range(len(tokens))], figures), reason)
+        drafted = [index < accepted for index in range(len(tokens))]
+        return kept, self._commit(Step(tokens, drafted, figures, account), reason)
 
     def stream(self, tokens: Sequence[int]) -> None:
         """Hand tokens to the streamer as transformers does: the prompt as a whole, then one token at a time."""
@@ -197,8 +235,38 @@ class Row:
                 streamer.end()
         self._streamed += len(tokens)
 
+    def _verdict(
+        self, tree: DraftTree, logits: Tensor, step: str
+    ) -> tuple[list[int], list[int], Account, StopReason | None]:
+        """Decide a round up to where the text ends.
+
+        Returns:
+            The kept nodes, the root first; the tokens to commit, what is known of them, and why the text ends with
+            them, if it does.
+
+        Raises:
+            ValueError: the processors leave no token at the end of what is kept.
+        """
+        scores, stuck = logits, frozenset[int]()
+        if self._processors is not None:
+            scores, stuck = self._processors(self.committed, _paths(tree), logits)
+        verdict = self._decide(tree, scores, self.clock, step)
+        kept, block = [0, *verdict.path], [*verdict.tokens, verdict.next_token]
+        # A token that follows from a row without any is none; where the text ends before it, nobody asks for it.
+        sound = next((place for place, node in enumerate(kept) if node in stuck), len(kept))
+        account = self._wanted.empty()
+        if self._wanted.anything and sound:
+            rows = kept[:sound]
+            account = self._wanted.account_of(block[:sound], logits[rows], self._sampling.warp(scores[rows]))
+        seen = None if account.scores is None else [*(self.account.scores or ()), *account.scores]
+        tokens, reason = self.stop.cut(block[:sound], self.committed, seen)
+        if reason is None and sound < len(block):
+            raise ValueError(f"{step}: the processors forbid every token after {len(tokens)} of its tokens")
+        return kept, tokens, account.first(len(tokens)), reason
+
     def _commit(self, step: Step, reason: StopReason | None) -> Step:
         self.committed += step.tokens
+        self.account.extend(step.account)
         self.stats.new_tokens += len(step.tokens)
         self.stats.target_passes += 1
         self.stats.draft_passes = self.session.passes if self.session else 0
@@ -226,3 +294,11 @@ class Row:
             raise ValueError(
                 f"the draft {name!r} proposed token {outside}, outside the target's vocabulary of {self.vocabulary}"
             )
+
+
+def _paths(tree: DraftTree) -> list[list[int]]:
+    """For each node the tokens from the root's child down to it."""
+    paths: list[list[int]] = [[]]
+    for parent, token in zip(tree.parents[1:], tree.tokens.tolist()[1:], strict=True):
+        paths.append([*paths[parent], token])
+    return paths

@@ -1,4 +1,4 @@
-"""Settings of a generation configuration that change the text and that the engine does not apply: refused by name."""
+"""Settings of a generation configuration that change the text: those that the engine applies, the others refused."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ from collections.abc import Mapping
 from typing import Any
 
 # For each setting the values that change nothing. None and empty collections never do.
-NEUTRAL: dict[str, tuple[Any, ...]] = {
-    "repetition_penalty": (1.0,),
-    "encoder_repetition_penalty": (1.0,),
-    "no_repeat_ngram_size": (0,),
-    "encoder_no_repeat_ngram_size": (0,),
-    "bad_words_ids": (),
+APPLIED: dict[str, tuple[Any, ...]] = {
     "sequence_bias": (),
+    "repetition_penalty": (1.0,),
+    "no_repeat_ngram_size": (0,),
+    "bad_words_ids": (),
     "min_length": (0,),
-    "min_new_tokens": (0,),
+    "min_new_tokens": (),
     "forced_bos_token_id": (),
     "forced_eos_token_id": (),
     "remove_invalid_values": (False,),
     "exponential_decay_length_penalty": (),
     "suppress_tokens": (),
     "begin_suppress_tokens": (),
+    "frequency_penalty": (0.0,),
+    "presence_penalty": (0.0,),
+    "stop_strings": (),
+    "max_time": (),
+}
+REFUSED: dict[str, tuple[Any, ...]] = {
+    "encoder_repetition_penalty": (1.0,),
+    "encoder_no_repeat_ngram_size": (0,),
     "guidance_scale": (1.0,),
     "watermarking_config": (),
     "token_healing": (False,),
@@ -32,12 +38,10 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "dola_layers": (),
     "constraints": (),
     "force_words_ids": (),
-    "stop_strings": (),
-    "max_time": (),
     "cache_implementation": ("dynamic", "dynamic_full", "hybrid"),
 }
 # These act on sampling only.
-NEUTRAL_WHEN_SAMPLING: dict[str, tuple[Any, ...]] = {
+REFUSED_WHEN_SAMPLING: dict[str, tuple[Any, ...]] = {
     "top_h": (1.0,),
     "typical_p": (1.0,),
     "epsilon_cutoff": (0.0,),
@@ -45,8 +49,6 @@ NEUTRAL_WHEN_SAMPLING: dict[str, tuple[Any, ...]] = {
 }
 # Arguments of transformers' `generate` that carry objects.
 OBJECTS = (
-    "logits_processor",
-    "stopping_criteria",
     "prefix_allowed_tokens_fn",
     "negative_prompt_ids",
     "past_key_values",
@@ -68,14 +70,14 @@ def check_settings(generation_config: Any, overrides: Mapping[str, Any], *, gree
         ValueError: a setting has an effect that is not supported.
 
     Example:
-        >>> check_settings(None, {"repetition_penalty": 1.0}, greedy=True)
+        >>> check_settings(None, {"num_beams": 1, "repetition_penalty": 1.2}, greedy=True)
         >>> check_settings(None, {"num_beams": 4}, greedy=True)
         Traceback (most recent call last):
             ...
         ValueError: num_beams=4 is not supported; pass num_beams=1 to go without it
     """
-    neutral = NEUTRAL | ({} if greedy else NEUTRAL_WHEN_SAMPLING)
-    known = NEUTRAL | NEUTRAL_WHEN_SAMPLING
+    refused = REFUSED | ({} if greedy else REFUSED_WHEN_SAMPLING)
+    known = APPLIED | REFUSED | REFUSED_WHEN_SAMPLING
     unknown = sorted(overrides.keys() - known.keys() - set(OBJECTS) - {"do_sample"})
     if unknown:
         raise TypeError(f"generate() has no setting {unknown[0]!r}")
@@ -84,13 +86,34 @@ def check_settings(generation_config: Any, overrides: Mapping[str, Any], *, gree
     for name in OBJECTS:
         if _has_effect(overrides.get(name), ()):
             raise ValueError(f"{name} is not supported: the engine would have to ignore it")
-    for name, harmless in neutral.items():
+    for name, harmless in refused.items():
         from_config = name not in overrides
         value = getattr(generation_config, name, None) if from_config else overrides[name]
         if _has_effect(value, harmless):
             source = " (set by the target's generation_config)" if from_config else ""
             way_out = f"{name}={harmless[0]!r}" if harmless else f"{name}=None"
             raise ValueError(f"{name}={value!r}{source} is not supported; pass {way_out} to go without it")
+
+
+def applied_settings(generation_config: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a request that the engine applies and that change something.
+
+    Args:
+        generation_config: the target's, or None.
+        overrides: settings that the caller passed by name; they replace those of the configuration.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> config = SimpleNamespace(repetition_penalty=1.3, suppress_tokens=[4])
+        >>> applied_settings(config, {"repetition_penalty": 1.0, "min_new_tokens": 5})
+        {'min_new_tokens': 5, 'suppress_tokens': [4]}
+    """
+    values = {
+        # A caller's None replaces the value of the configuration as well.
+        name: overrides[name] if name in overrides else getattr(generation_config, name, None)
+        for name in APPLIED
+    }
+    return {name: value for name, value in values.items() if _has_effect(value, APPLIED[name])}
 
 
 def _has_effect(value: Any, harmless: tuple[Any, ...]) -> bool:

@@ -1,47 +1,128 @@
-"""Where a text ends: at the first end-of-sequence token, or exactly at its length limit."""
+"""Where a text ends: at the first token that a stop holds for, or exactly at its length limit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-StopReason = Literal["eos", "length", "cancelled"]
+import torch
+from torch import Tensor
+
+from univer.engine.outside import outside_inference
+
+StopReason = Literal["eos", "stop_string", "criterion", "time", "length", "cancelled"]
 
 DEFAULT_NEW_TOKENS = 128
+
+# Given the ids `[1, L]` of a text and the scores of its new tokens (None where they are not kept): whether it ends.
+Criterion = Callable[[Tensor, tuple[Tensor, ...] | None], Any]
 
 
 @dataclass(frozen=True)
 class StopRule:
     """Cuts blocks of committed tokens.
 
+    Every token of a block is looked at in order, as if it were the newest of the text, so that nothing behind the first
+    stop is kept. Where several hold at one token, the first of this order is named.
+
     Attributes:
         eos: token ids that end the text; they are kept.
         max_length: largest number of tokens, prompt included.
+        stop_strings: tells whether the newest token completes a stop string; the token is kept.
+        criteria: the caller's, asked once after every token that is kept.
+        deadline: reading of `time.monotonic` after which no further round is played; the block at hand is kept.
     """
 
     eos: frozenset[int]
     max_length: int
+    stop_strings: Criterion | None = None
+    criteria: Sequence[Criterion] = ()
+    deadline: float = math.inf
 
-    def cut(self, block: Sequence[int], length: int) -> tuple[list[int], StopReason | None]:
+    def cut(
+        self, block: Sequence[int], committed: Sequence[int], scores: Sequence[Tensor] | None = None
+    ) -> tuple[list[int], StopReason | None]:
         """The part of a block that belongs to the text.
 
         Args:
             block: new tokens.
-            length: number of tokens before them.
+            committed: the tokens before them.
+            scores: the rows `[V]` of all new tokens of the text, those of the block at the end, for the criteria.
 
         Returns:
             The tokens to keep, and why the text ends with them, if it does.
 
         Example:
-            >>> StopRule(frozenset({2}), 10).cut([5, 2, 7], length=4)
+            >>> StopRule(frozenset({2}), 10).cut([5, 2, 7], committed=[4, 4, 4, 4])
             ([5, 2], 'eos')
         """
-        kept = list(block[: max(self.max_length - length, 0)])
-        for index, token in enumerate(kept):
-            if token in self.eos:
-                return kept[: index + 1], "eos"
-        return kept, "length" if length + len(kept) >= self.max_length else None
+        kept = list(block[: max(self.max_length - len(committed), 0)])
+        asked = [criterion for criterion in (self.stop_strings, *self.criteria) if criterion is not None]
+        ids = torch.tensor([[*committed, *kept]]) if asked else torch.empty(1, 0)
+        for count in range(1, len(kept) + 1):
+            text = ids[:, : len(committed) + count]
+            seen = None if scores is None else tuple(row[None] for row in scores[: len(scores) - len(block) + count])
+            # Every criterion is asked about every token, whatever the others say, as in transformers.
+            string = self.stop_strings is not None and _holds(self.stop_strings, text, seen)
+            ended = [_holds(criterion, text, seen) for criterion in self.criteria]
+            if kept[count - 1] in self.eos:
+                return kept[:count], "eos"
+            if string:
+                return kept[:count], "stop_string"
+            if any(ended):
+                return kept[:count], "criterion"
+        if len(committed) + len(kept) >= self.max_length:
+            return kept, "length"
+        return kept, "time" if time.monotonic() > self.deadline else None
+
+
+def _holds(criterion: Criterion, text: Tensor, scores: tuple[Tensor, ...] | None) -> bool:
+    with outside_inference():
+        return bool(torch.as_tensor(criterion(text.clone(), scores)).any())
+
+
+def stop_string_criterion(stop_strings: str | Sequence[str], tokenizer: Any) -> Criterion:
+    """Tells whether the newest token of a text completes a stop string.
+
+    This is transformers' own criterion, so that the text ends with the same token: it knows the strings that a token
+    holds in its middle, and those that began in the prompt.
+
+    Args:
+        stop_strings: one or several.
+        tokenizer: the target's.
+
+    Raises:
+        ValueError: there is no tokenizer, or a string is empty.
+        TypeError: a stop string is no text.
+    """
+    # The rest of the engine needs the models of transformers only, not its generation.
+    from transformers import StopStringCriteria
+
+    strings = [stop_strings] if isinstance(stop_strings, str) else list(stop_strings)
+    if not all(isinstance(string, str) for string in strings):
+        raise TypeError(f"stop_strings must be a text or a list of texts, not {stop_strings!r}")
+    if not all(strings):
+        raise ValueError("stop_strings holds an empty text, which would end every text at once")
+    if tokenizer is None:
+        raise ValueError("stop_strings needs the target's tokenizer: pass tokenizer=")
+    criterion: Criterion = StopStringCriteria(tokenizer, strings)
+    return criterion
+
+
+def deadline(max_time: float | None) -> float:
+    """The reading of `time.monotonic` at which `max_time` seconds from now have passed.
+
+    Raises:
+        ValueError: `max_time` is negative or no number.
+    """
+    if max_time is None:
+        return math.inf
+    if isinstance(max_time, bool) or not isinstance(max_time, int | float) or not max_time >= 0:
+        raise ValueError(f"max_time must be a number of seconds of at least 0, not {max_time!r}")
+    return time.monotonic() + max_time
 
 
 def eos_tokens(eos_token_id: int | Sequence[int] | Literal["config"] | None, generation_config: Any) -> frozenset[int]:

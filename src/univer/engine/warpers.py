@@ -70,9 +70,12 @@ class Sampling:
             logits: `[n, V]`, any floating dtype; not modified.
 
         Returns:
-            Warped logits `[n, V]`, float32 (float64 for float64 logits); `-inf` marks a removed token.
+            Warped logits `[n, V]`, float32 (float64 for float64 logits); `-inf` marks a removed token. At temperature 0
+            they are the logits.
         """
         scores = logits if logits.dtype == torch.float64 else logits.float()
+        if self.greedy:
+            return scores
         if self.temperature != 1:
             scores = scores / self.temperature
         if self.top_k is not None and self.top_k < scores.shape[-1]:

@@ -67,8 +67,9 @@ class EagleSession:
         self._outputs = self._outputs[:1]
         self._place = {0: 0}
         request = self.request
+        read_level = partial(self._read_level, committed)
         return draft_tree(
-            committed[-1], growth, self._read_level, request.generator, request.device, columns=self._draft.columns
+            committed[-1], growth, read_level, request.generator, request.device, columns=self._draft.columns
         ).tree
 
     def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
@@ -95,10 +96,18 @@ class EagleSession:
         )[-1:]
         self._unread = []
 
-    def _read_level(self, tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
-        """Draft laws `Q_v` `[n, D]` of the nodes of a level, which are read if they are not the root."""
-        if nodes[0] == 0:
-            return self._laws(self._outputs)
+    def _read_level(self, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
+        """Draft laws `Q_v` `[n, D]` of the nodes of a level, which are read if they are not the root.
+
+        The settings of the request act on the draft vocabulary alone; tokens outside have probability 0. The row that
+        results is the one that children are drawn from and that verification uses.
+        """
+        outputs = self._outputs if nodes[0] == 0 else self._read_nodes(tree, nodes)
+        logits = self._head.logits(outputs, self._draft.output)
+        return self.request.rows(logits, self._step, committed, tree, nodes)
+
+    def _read_nodes(self, tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
+        """Outputs of the nodes of a level."""
         parents = [self._place[tree.parents[node]] for node in nodes]
         depths = torch.tensor([tree.depths[node] for node in nodes], device=self._device)
         outputs = self._pass(
@@ -109,7 +118,7 @@ class EagleSession:
         )
         self._place |= {node: place for place, node in enumerate(nodes, start=len(self._outputs))}
         self._outputs = torch.cat((self._outputs, outputs))
-        return self._laws(outputs)
+        return outputs
 
     def _pass(self, tokens: Sequence[int], hidden: Tensor, positions: Tensor, attend: Attend) -> Tensor:
         """Outputs `[n, H]` of one pass of the head over `n` rows."""
@@ -117,11 +126,3 @@ class EagleSession:
         embeddings = self._head.embed(ids, self._draft.table).to(self._device, self._dtype)
         self.passes += 1
         return self._head.block(embeddings[None], hidden[None], attend, positions[None])[0]
-
-    def _laws(self, outputs: Tensor) -> Tensor:
-        """Draft laws `[n, D]` after rows with these outputs.
-
-        The settings of the request act on the draft vocabulary alone; tokens outside have probability 0. The row that
-        results is the one that children are drawn from and that verification uses.
-        """
-        return self.request.laws(self._head.logits(outputs, self._draft.output), self._step)
