@@ -123,9 +123,12 @@ def _precisions(target: Any, float32: bool) -> list[tuple[str, Any, str]]:
     if dtype == torch.float32 or not float32:
         return working
     name = "identity in float32"
-    if getattr(target, "is_quantized", False) or getattr(target, "hf_device_map", None):
-        return [(name, None, "weights that are quantised or spread over devices have no float32 copy"), *working]
-    return [(name, copy.deepcopy(target).float(), ""), *working]
+    if any(parameter.is_meta for parameter in target.parameters()):
+        return [(name, None, "weights that are offloaded have no float32 copy"), *working]
+    try:
+        return [(name, copy.deepcopy(target).float(), ""), *working]
+    except (RuntimeError, TypeError, ValueError) as error:  # what quantised weights say, each kind in its own way
+        return [(name, None, f"the target has no float32 copy ({error})"), *working]
 
 
 def _judged(name: str, identity: Identity) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from univer.engine.attention import attention_pattern
 from univer.engine.cache import Entries, Place, check_lengths, entries, keep_nodes, move_row, new_cache
-from univer.engine.features import FeatureTap
+from univer.engine.features import FeatureTap, bare_model
 
 # Committed tokens read in one pass where they need a mask.
 MASKED_TOKENS = 1024
@@ -266,24 +266,31 @@ class TreeBatch:
 
 def cache_argument(model: Any) -> str | None:
     """The name under which a model's `forward` takes its cache, or None if it takes none."""
-    parameters = inspect.signature(model.forward).parameters
+    parameters = _parameters(model)
     for name in ("cache", "past_key_values"):
         if name in parameters:
             return name
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    return "past_key_values" if takes_any else None
+    return "past_key_values" if _takes_any(parameters) else None
 
 
 def _optional_arguments(model: Any) -> dict[str, Any]:
-    parameters = inspect.signature(model.forward).parameters
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    parameters = _parameters(model)
     arguments: dict[str, Any] = {"cache_argument": cache_argument(model)}
     for name in ("use_cache", "return_dict"):
-        if takes_any or name in parameters:
+        if _takes_any(parameters) or name in parameters:
             arguments[name] = True
     if "logits_to_keep" in parameters:
         arguments["logits_to_keep"] = 0
     return arguments
+
+
+def _parameters(model: Any) -> Mapping[str, inspect.Parameter]:
+    """Parameters of the forward that does the work: an adapter's own only hands on what it is given."""
+    return inspect.signature(bare_model(model).forward).parameters
+
+
+def _takes_any(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
 
 
 def input_device(model: Any) -> torch.device:
@@ -291,4 +298,9 @@ def input_device(model: Any) -> torch.device:
     embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
     weight = getattr(embeddings, "weight", None)
     device = weight.device if weight is not None else getattr(model, "device", "cpu")
+    if torch.device(device).type == "meta":
+        # Weights that accelerate brings in for the length of a pass; its hook knows where to.
+        hook = getattr(embeddings, "_hf_hook", None)
+        places = [getattr(own, "execution_device", None) for own in getattr(hook, "hooks", [hook])]
+        device = next((place for place in places if place is not None), "cpu")
     return torch.device(device)

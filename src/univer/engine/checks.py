@@ -48,6 +48,25 @@ def check_model(model: Any, role: str) -> None:
             )
 
 
+def check_shared_seed(model: Any, *, seeded: bool) -> None:
+    """Refuse to sample without a seed from a target that is spread over processes.
+
+    All processes take every decision, so they must draw the same numbers; else they would wait for each other for good.
+
+    Args:
+        model: the target.
+        seeded: whether the request has a seed or a generator.
+
+    Raises:
+        ValueError: there is none, and the target is tensor-parallel.
+    """
+    if not seeded and (getattr(model, "tp_size", None) or 1) > 1:
+        raise ValueError(
+            f"the target {type(model).__name__} is spread over {model.tp_size} processes, which have to draw the same "
+            "numbers: pass seed, the same in all of them"
+        )
+
+
 def context_limit(model: Any) -> int | None:
     """The largest number of tokens that a model can be trusted with, or None if its configuration sets none.
 

@@ -13,6 +13,11 @@ from torch import Tensor, nn
 LAYER_LISTS = ("layers", "h", "blocks")
 
 
+def bare_model(model: Any) -> Any:
+    """The model of transformers inside one with adapters, or the model itself."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
 def decoder_layers(model: Any) -> tuple[Any, str, nn.ModuleList]:
     """The layers of a causal language model of transformers.
 
@@ -25,7 +30,8 @@ def decoder_layers(model: Any) -> tuple[Any, str, nn.ModuleList]:
     Raises:
         ValueError: they were not found.
     """
-    base = getattr(model, getattr(model, "base_model_prefix", None) or "model", None)
+    bare = bare_model(model)
+    base = getattr(bare, getattr(bare, "base_model_prefix", None) or "model", None)
     for owner in (base, getattr(base, "decoder", None)):
         for name in LAYER_LISTS:
             layers = getattr(owner, name, None)

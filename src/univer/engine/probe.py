@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from univer.engine.features import bare_model
 from univer.engine.runner import TreeRunner
 
 # Compared with plain passes by the tests, on every commit.
@@ -48,7 +49,7 @@ def check_tree_attention(model: Any, role: str) -> None:
     Raises:
         ValueError: the logits at a node depend on more than its path.
     """
-    ours_to_ask = type(model).__module__.partition(".")[0] in ("transformers", "transformers_modules")
+    ours_to_ask = type(bare_model(model)).__module__.partition(".")[0] in ("transformers", "transformers_modules")
     if not ours_to_ask or getattr(model.config, "model_type", None) in TESTED or model in _sound:
         return
     refusal = (
