@@ -6,7 +6,7 @@
 The first arm is the one the others are compared with. Every arm drafts its own trees at the same places of the same
 texts (64 tokens of the target's own on every prompt), with the same random numbers; tau is one plus the mean depth
 under the exact law of the last kept node, so no counting noise is left. Intervals are paired bootstraps over prompts.
-At temperature 0 there is no law to average: the texts are decoded once with every arm and tau is counted.
+At temperature 0 all children are fixed and ranked by the draft's laws at temperature 1, as in `generate`.
 
 Arms whose settings are to be chosen are compared on other prompts than those reported: `--prompts` takes a JSONL file.
 """
@@ -16,11 +16,9 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from univer import generate
 from univer.bench.compare import Comparison, compare
 from univer.bench.contexts import Entry
 from univer.bench.intervals import gain_interval, mean_interval
@@ -35,36 +33,16 @@ from univer.models import load
 ARMS = ("membership@eagle2:nodes=62,depth=7", "univer@grow:nodes=62,depth=7", "univer-mixed@grow:nodes=62,depth=7")
 
 
-def entry(arm: str) -> tuple[str, Entry]:
+def entry(arm: str, temperature: float) -> tuple[str, Entry]:
     """The row of a comparison that `method[:order]@tree` names."""
     full, _, tree = arm.partition("@")
     name, _, order = full.partition(":")
     method, policy = resolve(name), parse_tree(tree)
     policy.widest(method.draft_law)
+    if temperature == 0:
+        # All children are fixed, the target's laws are point masses, and every method decides alike.
+        return tree, Entry(arm, resolve("membership"), "drawn", policy, "fixed")
     return tree, Entry(arm, method, order or method.order, policy, method.draft_law)
-
-
-def counted(target: Any, draft: Any, prompts: list[Any], arms: list[tuple[str, Entry]]) -> Comparison:
-    """Temperature 0: tau counted on whole texts, which are the same for every arm."""
-    result = Comparison({"temperature": 0.0}, arms)
-    with progress() as tell:
-        for number, (prompt, ids) in enumerate(prompts):
-            result.kinds[prompt.name], result.taus[prompt.name] = prompt.kind, {}
-            for tree, row in arms:
-                stats = generate(
-                    target,
-                    draft,
-                    ids,
-                    method=row.method,
-                    tree=row.policy,
-                    temperature=0,
-                    max_new_tokens=64,
-                    eos_token_id=None,
-                ).stats
-                result.taus[prompt.name][tree, row.name] = [stats.tau]
-                result.nodes.setdefault((tree, row.name), []).append(stats.drafted / len(stats.rounds))
-            tell("decoding", number + 1, len(prompts))
-    return result
 
 
 def main() -> None:
@@ -82,32 +60,29 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
 
-    arms = [entry(arm) for arm in options.arm or ARMS]
+    arms = [entry(arm, options.temperature) for arm in options.arm or ARMS]
     target, tokenizer = load(options.target)
     draft = IndependentDraft(load(options.draft)[0])
     chosen = load_prompts(options.prompts, options.limit)
     prompts = [(prompt, encode(tokenizer, prompt.text)) for prompt in chosen]
-    if options.temperature == 0:
-        result = counted(target, draft, prompts, arms)
-    else:
-        result = Comparison({}, arms)
-        growths = len({row.growth for _, row in arms})
-        try:
-            total = len(prompts) * options.places * options.drafted * growths
-            with progress() as tell:
-                compare(
-                    target,
-                    draft,
-                    prompts,
-                    sampling=Sampling(temperature=options.temperature),
-                    places=options.places,
-                    drafted=options.drafted,
-                    seed=options.seed,
-                    progress=lambda done: tell("contexts", done, total),
-                    into=result,
-                )
-        except KeyboardInterrupt:
-            print(f"stopped after {len(result.taus)} prompts")
+    result = Comparison({}, arms)
+    total = len(prompts) * options.places * options.drafted * len({row.growth for _, row in arms})
+    try:
+        with progress() as tell:
+            compare(
+                target,
+                draft,
+                prompts,
+                sampling=Sampling(temperature=options.temperature),
+                draft_sampling=None if options.temperature else Sampling(),
+                places=options.places,
+                drafted=options.drafted,
+                seed=options.seed,
+                progress=lambda done: tell("contexts", done, total),
+                into=result,
+            )
+    except KeyboardInterrupt:
+        print(f"stopped after {len(result.taus)} prompts")
     first = result.prompt_means(arms[0][0], arms[0][1].name)
     table = []
     for tree, row in arms:

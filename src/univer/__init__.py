@@ -18,6 +18,7 @@ __all__ = [
     "decide",
     "end_law",
     "generate",
+    "hf",
     "methods",
     "outcome_law",
     "register",
@@ -27,8 +28,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # The engine needs transformers; the core does not.
-    if name == "generate":
-        from univer.engine import generate
+    if name in ("generate", "hf"):
+        from univer import engine
 
-        return generate
+        return getattr(engine, name)
     raise AttributeError(f"module 'univer' has no attribute {name!r}")

@@ -1,0 +1,274 @@
+"""The engine as transformers' `custom_generate`: `model.generate(..., custom_generate=univer.hf(draft=...))`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig
+from transformers.generation import (
+    EosTokenCriteria,
+    GenerateDecoderOnlyOutput,
+    LogitsProcessorList,
+    MaxLengthCriteria,
+    PrefixConstrainedLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    StoppingCriteriaList,
+    SynthIDTextWatermarkLogitsProcessor,
+    UnbatchedClassifierFreeGuidanceLogitsProcessor,
+)
+
+from univer.engine.engine import Engine
+from univer.engine.handover import check_cache, fill_cache, read_cache
+from univer.engine.options import Options
+from univer.engine.row import Row
+
+# Options of `generate` that are the drop-in's; all others come from transformers.
+OWN_OPTIONS = ("method", "tree", "order", "seed", "generator", "draft_temperature", "draft_sampling")
+# What transformers hands on for the model's own pass, which the engine makes itself.
+CACHES = ("cache", "past_key_values")
+HANDED_ON = ("attention_mask", "position_ids", "cache_position", "use_cache", "logits_to_keep", *CACHES)
+# Settings that ask for something else than one text, sampled or greedy, with the values that do not.
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "num_beams": (None, 1),
+    "output_attentions": (None, False),
+    "output_hidden_states": (None, False),
+    "penalty_alpha": (None, 0.0),
+    "dola_layers": (None,),
+    "cache_implementation": (None, "dynamic"),
+    "prompt_lookup_num_tokens": (None,),
+    "assistant_early_exit": (None,),
+}
+# They keep a state from call to call, run the model themselves, or count on one row of scores for each text.
+FOREIGN_PROCESSORS = (
+    PrefixConstrainedLogitsProcessor,
+    SynthIDTextWatermarkLogitsProcessor,
+    UnbatchedClassifierFreeGuidanceLogitsProcessor,
+)
+
+
+def hf(draft: Any, **options: Any) -> DropIn:
+    """Let transformers' own `generate` decode with a draft and a lossless verification method.
+
+    `model.generate(**inputs, custom_generate=univer.hf(draft="lookup"))` takes its settings, processors, stopping
+    criteria, streamer and cache as always, and returns what it always returns; what cannot be honoured is refused by
+    name before the first token. Under sampling the texts have the law of `model.generate` without the draft, but not
+    the same tokens for a seed; greedy texts are the same token for token in float32.
+
+    Args:
+        draft: as for `univer.generate`.
+        options: of `univer.generate`: `method`, `tree`, `order`, `seed`, `generator`, `draft_temperature` or
+            `draft_sampling`. Without `seed` and `generator` every call draws new texts, whatever torch's global seed.
+
+    Returns:
+        What `custom_generate` takes; it can be used for any number of calls.
+
+    Raises:
+        TypeError: an option of another name.
+        ValueError: an option out of range.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(vocab_size=50, **sizes)).eval()
+        >>> prompt = torch.tensor([[5, 7]])
+        >>> model.generate(prompt, custom_generate=hf("lookup"), max_new_tokens=6, eos_token_id=None).shape
+        torch.Size([1, 8])
+    """
+    return DropIn(draft, options)
+
+
+class DropIn:
+    """What `hf` returns: transformers calls it in place of its own decoding loop.
+
+    Args:
+        draft: as for `univer.generate`.
+        options: those of `hf`.
+    """
+
+    def __init__(self, draft: Any, options: Mapping[str, Any]) -> None:
+        unknown = sorted(options.keys() - set(OWN_OPTIONS))
+        if unknown:
+            known = {entry.name for entry in fields(Options)}
+            where = "pass it to model.generate" if unknown[0] in known else f"use {', '.join(OWN_OPTIONS)}"
+            raise TypeError(f"univer.hf() has no option {unknown[0]!r}: {where}")
+        Options(**options)
+        self.draft, self.options = draft, dict(options)
+
+    def __call__(
+        self,
+        model: Any,
+        input_ids: Tensor,
+        logits_processor: LogitsProcessorList,
+        stopping_criteria: StoppingCriteriaList,
+        generation_config: Any,
+        **model_kwargs: Any,
+    ) -> Tensor | GenerateDecoderOnlyOutput:
+        """Decode.
+
+        Args:
+            model: the target.
+            input_ids: `[b, L]`, padded on the left.
+            logits_processor: all processors and warpers of the call.
+            stopping_criteria: all criteria of the call.
+            generation_config: settings of the call.
+            model_kwargs: what transformers hands on to the model.
+
+        Returns:
+            Token ids `[b, L + n]`, or transformers' output object where `return_dict_in_generate` is set.
+
+        Raises:
+            ValueError: something was asked for that would have to be dropped; the message names it.
+        """
+        # transformers 5.20 to 5.24 keep the streamer from a callable; it is in the frame that calls.
+        streamer = sys._getframe(1).f_locals.get("streamer")
+        _check(generation_config, logits_processor, model_kwargs)
+        gaps = _gaps(input_ids, model_kwargs)
+        if streamer is not None and len(gaps) > 1:
+            raise ValueError(f"a streamer takes one text, there are {len(gaps)}")
+        width, as_dict = input_ids.shape[1], bool(generation_config.return_dict_in_generate)
+        cache = next((model_kwargs[name] for name in CACHES if model_kwargs.get(name) is not None), None)
+        check_cache(cache, gaps, width)
+        past = None if cache is None else read_cache(cache)
+        common: dict[str, Any] = {
+            **self.options,
+            "temperature": 1.0 if generation_config.do_sample else 0.0,
+            "max_new_tokens": generation_config.max_length - width,
+            "eos_token_id": generation_config.eos_token_id,
+            "output_scores": as_dict and bool(generation_config.output_scores),
+            "output_logits": as_dict and bool(generation_config.output_logits),
+            "streamer": None if streamer is None else _AfterThePrompt(streamer),
+            # All that the call's configuration asks for is in the processors and criteria already.
+            "generation_config": GenerationConfig(),
+        }
+        engine = Engine(model, self.draft)
+        rows = []
+        generators = Options(**self.options).random_sources(len(gaps))
+        for row, (ids, gap, generator) in enumerate(zip(input_ids, gaps, generators, strict=True)):
+            request = Options(
+                **common,
+                logits_processor=[_padded(_of_row(entry, row), ids[:gap]) for entry in logits_processor],
+                stopping_criteria=[
+                    _padded(entry, ids[:gap])
+                    for entry in stopping_criteria
+                    if not isinstance(entry, MaxLengthCriteria | EosTokenCriteria)
+                ],
+            )
+            rows.append(engine.enter(ids[gap:].tolist(), request, {}, generator, past, keep_entries=cache is not None))
+        while engine.busy:
+            engine.step()
+            if error := next((row.error for row in rows if row.error is not None), None):
+                raise error
+        sequences = _sequences(input_ids, gaps, rows, generation_config.pad_token_id)
+        if cache is not None:
+            fill_cache(cache, rows, gaps, sequences.shape[1] - 1)
+        if not as_dict:
+            return sequences
+        longest = sequences.shape[1] - width
+        return GenerateDecoderOnlyOutput(
+            sequences=sequences,
+            scores=_by_step([row.account.scores for row in rows], longest),
+            logits=_by_step([row.account.logits for row in rows], longest),
+            cache=cache,
+        )
+
+
+class _AfterThePrompt:
+    """A streamer that was given the prompt already."""
+
+    def __init__(self, streamer: Any) -> None:
+        self._streamer, self._begun = streamer, False
+        self.end = streamer.end
+
+    def put(self, value: Tensor) -> None:
+        if self._begun:
+            self._streamer.put(value)
+        self._begun = True
+
+
+def _of_row(processor: Any, row: int) -> Any:
+    """A processor for one text of the batch; the repetition penalty has a number for each of them."""
+    ignored = getattr(processor, "prompt_ignore_length", None)
+    if isinstance(processor, RepetitionPenaltyLogitsProcessor) and isinstance(ignored, Tensor):
+        return RepetitionPenaltyLogitsProcessor(processor.penalty, int(ignored[row]))
+    return processor
+
+
+def _padded(call: Callable[..., Any], padding: Tensor) -> Callable[..., Any]:
+    """A processor or criterion that is shown a text with the padding before its prompt, as transformers shows it."""
+    if not len(padding):
+        return call
+
+    def shown(ids: Tensor, scores: Any, **named: Any) -> Any:
+        return call(torch.cat([padding.to(ids.device).expand(len(ids), -1), ids], -1), scores, **named)
+
+    return shown
+
+
+def _check(config: Any, processors: Sequence[Any], handed_on: Mapping[str, Any]) -> None:
+    """Refuse what the engine would have to drop."""
+    for name, harmless in NEUTRAL.items():
+        value = getattr(config, name, None)
+        if value not in harmless:
+            raise ValueError(f"{name}={value!r} is not supported with univer.hf")
+    for processor in processors:
+        if isinstance(processor, FOREIGN_PROCESSORS):
+            raise ValueError(
+                f"{type(processor).__name__} cannot follow the branches of a tree: it is not a function of a text and "
+                "its scores"
+            )
+    unknown = [name for name, value in handed_on.items() if name not in HANDED_ON and value is not None]
+    if unknown:
+        raise ValueError(f"{unknown[0]} is not supported with univer.hf: the model is given token ids alone")
+
+
+def _gaps(input_ids: Tensor, handed_on: Mapping[str, Any]) -> list[int]:
+    """Tokens of padding before each prompt.
+
+    Raises:
+        ValueError: the mask has other gaps, or positions were given that are not those of the mask.
+    """
+    mask = handed_on.get("attention_mask")
+    width = input_ids.shape[1]
+    if mask is None:
+        gaps = [0] * len(input_ids)
+        mask = torch.ones_like(input_ids)
+    else:
+        mask = mask[:, -width:].to(input_ids.device).long()
+        gaps = (width - mask.sum(-1)).tolist()
+        if any(bool(row[:gap].any()) for row, gap in zip(mask, gaps, strict=True)):
+            raise ValueError("attention_mask hides tokens inside or after a prompt: pad on the left")
+    if width in gaps:
+        raise ValueError(f"prompt {gaps.index(width)} is empty: start from at least one token")
+    positions = handed_on.get("position_ids")
+    if positions is not None:
+        expected = (mask.cumsum(-1) - 1)[:, -positions.shape[-1] :]
+        shown = mask[:, -positions.shape[-1] :].bool()
+        if not torch.equal(positions.to(expected)[shown], expected[shown]):
+            raise ValueError("position_ids other than those of the attention_mask are not supported with univer.hf")
+    return gaps
+
+
+def _sequences(input_ids: Tensor, gaps: Sequence[int], rows: Sequence[Row], padding: int | None) -> Tensor:
+    """Prompts as they were given, then the new tokens, shorter texts filled up on the right."""
+    width = input_ids.shape[1]
+    new = [row.committed[width - gap :] for row, gap in zip(rows, gaps, strict=True)]
+    longest = max(map(len, new))
+    filler = 0 if padding is None else int(padding)
+    filled = torch.tensor([[*own, *[filler] * (longest - len(own))] for own in new], dtype=input_ids.dtype)
+    return torch.cat([input_ids, filled.to(input_ids.device).view(len(new), longest)], -1)
+
+
+def _by_step(rows: Sequence[Sequence[Tensor] | None], longest: int) -> tuple[Tensor, ...] | None:
+    """Rows of scores `[b, V]` by step; those of a text that has ended are zeros."""
+    present = [own for own in rows if own is not None]
+    if len(present) < len(rows):
+        return None
+    if not longest:
+        return ()
+    blank = torch.zeros_like(next(own[0] for own in present if own))
+    return tuple(torch.stack([own[step] if step < len(own) else blank for own in present]) for step in range(longest))

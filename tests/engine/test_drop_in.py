@@ -1,0 +1,191 @@
+"""`model.generate(..., custom_generate=univer.hf(...))` beside `model.generate(...)`."""
+
+import pytest
+import torch
+from transformers import DynamicCache, LogitsProcessor, LogitsProcessorList, StaticCache, StoppingCriteriaList
+
+import univer
+from engine.families import FAMILIES, near_copy, tiny
+from univer.engine.batch import cache_argument
+
+PROMPT = torch.tensor([[3, 14, 15, 9, 26, 5]])
+PADDED = torch.tensor([[0, 0, 0, 3, 14, 15], [7, 8, 9, 10, 11, 12], [0, 0, 0, 0, 0, 21]])
+MASK = (PADDED > 0).long()
+
+
+def with_cache(target, cache):
+    """The cache by the name that this transformers gives it."""
+    return {cache_argument(target): cache}
+
+
+def both(family, *args, draft="model", tree="2x3", **options):
+    """What transformers gives without and with the drop-in."""
+    target = tiny(family)
+    draft = near_copy(family, 0.2) if draft == "model" else draft
+    options = {"do_sample": False, "max_new_tokens": 15, "eos_token_id": None, "pad_token_id": 0} | options
+    plain = target.generate(*args, **options)
+    return plain, target.generate(*args, custom_generate=univer.hf(draft, tree=tree), **options)
+
+
+@pytest.mark.parametrize("draft", ["model", "lookup"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_greedy_texts_are_the_same(family, draft):
+    plain, ours = both(family, PROMPT, draft=draft)
+    assert torch.equal(plain, ours)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "mistral", "gemma3"])
+def test_fault_18_padded_batches_with_texts_that_end_early(family):
+    plain, _ = both(family, PADDED, attention_mask=MASK)
+    eos = [int(plain[0, 8]), int(plain[1, 12])]
+    plain, ours = both(family, PADDED, attention_mask=MASK, eos_token_id=eos)
+    assert torch.equal(plain, ours)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"repetition_penalty": 1.7},
+        {"no_repeat_ngram_size": 2},
+        {"min_new_tokens": 6, "eos_token_id": [9, 11, 14, 20, 30, 40]},
+        {"bad_words_ids": [[7], [9, 14]]},
+        {"forced_eos_token_id": 5},
+        {"max_length": 11, "max_new_tokens": None},
+    ],
+    ids=str,
+)
+def test_fault_26_settings_and_their_processors(settings):
+    for family in ("llama", "gpt2"):
+        plain, ours = both(family, PROMPT, **settings)
+        assert torch.equal(plain, ours)
+    plain, ours = both("llama", PADDED, attention_mask=MASK, **settings)
+    if "repetition_penalty" in settings or "max_length" in settings or "min_new_tokens" in settings:
+        assert torch.equal(plain, ours)
+
+
+def test_fault_26_processors_and_criteria_of_the_caller():
+    class OnlyEven(LogitsProcessor):
+        def __call__(self, input_ids, scores):
+            banned = torch.arange(scores.shape[-1]) % 2 == input_ids.shape[-1] % 2
+            return scores.masked_fill(banned, float("-inf"))
+
+    def long_enough(input_ids, scores, **_):
+        return torch.full((len(input_ids),), input_ids.shape[-1] >= 13)
+
+    plain, ours = both(
+        "llama",
+        PADDED,
+        attention_mask=MASK,
+        logits_processor=LogitsProcessorList([OnlyEven()]),
+        stopping_criteria=StoppingCriteriaList([long_enough]),
+    )
+    assert plain.shape[1] == 13
+    assert torch.equal(plain, ours)
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 0.6, "top_k": 9}, {"top_p": 0.8}], ids=str)
+def test_sampling_is_reproducible_by_its_own_seed_and_stays_inside_the_filters(settings):
+    target, draft = tiny("llama"), near_copy("llama", 0.2)
+    call = {"do_sample": True, "max_new_tokens": 15, "eos_token_id": None, "num_return_sequences": 3} | settings
+    first, again, other = (
+        target.generate(PROMPT, custom_generate=univer.hf(draft, tree="2x3", seed=seed), **call) for seed in (4, 4, 5)
+    )
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert len({tuple(row) for row in first.tolist()}) == 3
+    if "top_k" in settings:
+        with torch.no_grad():
+            logits = target(first[:, :-1]).logits[:, PROMPT.shape[1] - 1 :]
+        ranks = (logits > logits.gather(-1, first[:, PROMPT.shape[1] :, None])).sum(-1)
+        assert int(ranks.max()) < 9
+
+
+def test_output_objects():
+    wanted = {"return_dict_in_generate": True, "output_scores": True, "output_logits": True}
+    plain, ours = both("llama", PROMPT, repetition_penalty=1.3, **wanted)
+    assert torch.equal(plain.sequences, ours.sequences)
+    assert len(plain.scores) == len(ours.scores) == 15
+    for name in ("scores", "logits"):
+        for expected, row in zip(getattr(plain, name), getattr(ours, name), strict=True):
+            torch.testing.assert_close(row, expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "mistral", "gemma3"])
+def test_fault_19_a_cache_goes_in_and_out(family):
+    target, draft = tiny(family), near_copy(family, 0.2)
+    options = {"do_sample": False, "pad_token_id": 0, "max_new_tokens": 7}
+    drop_in = univer.hf(draft, tree="2x3")
+    eos = int(target.generate(PROMPT, eos_token_id=None, **options)[0, -2])
+    cache = DynamicCache()
+    first = target.generate(PROMPT, **with_cache(target, cache), custom_generate=drop_in, eos_token_id=eos, **options)
+    assert int(first[0, -1]) == eos
+    assert cache.get_seq_length() == first.shape[1] - 1
+    turn = torch.cat([first, torch.tensor([[17, 18, 19]])], -1)
+    # transformers takes the padding token for padding wherever it stands, unless there is a mask.
+    options |= {"eos_token_id": None, "attention_mask": torch.ones_like(turn)}
+    second = target.generate(turn, **with_cache(target, cache), custom_generate=drop_in, **options)
+    assert torch.equal(second, target.generate(turn, **options))
+    assert cache.get_seq_length() == second.shape[1] - 1
+    fresh = DynamicCache()
+    target.generate(turn, **with_cache(target, fresh), **options)
+    for ours, expected in zip(cache.layers, fresh.layers, strict=True):
+        torch.testing.assert_close(ours.keys, expected.keys, atol=1e-5, rtol=0)
+        torch.testing.assert_close(ours.values, expected.values, atol=1e-5, rtol=0)
+
+
+def test_fault_36_a_streamer_gets_the_prompt_and_every_token_once():
+    class Collecting:
+        def __init__(self):
+            self.values, self.ends = [], 0
+
+        def put(self, value):
+            self.values += value.flatten().tolist()
+
+        def end(self):
+            self.ends += 1
+
+    streams = [Collecting(), Collecting()]
+    target = tiny("llama")
+    options = {"do_sample": False, "max_new_tokens": 9, "eos_token_id": None}
+    target.generate(PROMPT, streamer=streams[0], **options)
+    target.generate(PROMPT, streamer=streams[1], custom_generate=univer.hf("lookup"), **options)
+    assert streams[0].values == streams[1].values
+    assert streams[0].ends == streams[1].ends == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_beams": 2}, "num_beams=2"),
+        ({"output_attentions": True, "return_dict_in_generate": True}, "output_attentions"),
+        ({"guidance_scale": 1.5}, "UnbatchedClassifierFreeGuidance"),
+        ({"prefix_allowed_tokens_fn": lambda batch, ids: [1, 2]}, "PrefixConstrained"),
+        ({"cache_implementation": "static"}, "cache_implementation='static'"),
+        ({"position_ids": torch.tensor([[4, 5, 6, 7, 8, 9]])}, "position_ids"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_would_be_dropped_is_refused_by_name(settings, message):
+    with pytest.raises(ValueError, match=message):
+        tiny("llama").generate(PROMPT, custom_generate=univer.hf("lookup"), max_new_tokens=4, **settings)
+
+
+def test_fault_15_caches_of_other_kinds_are_refused():
+    target = tiny("llama")
+    static = StaticCache(config=target.config, max_cache_len=32)
+    with pytest.raises(ValueError, match="StaticLayer is not supported"):
+        target.generate(PROMPT, **with_cache(target, static), custom_generate=univer.hf("lookup"), max_new_tokens=4)
+
+
+def test_options_of_transformers_are_sent_there():
+    with pytest.raises(TypeError, match="no option 'temperature': pass it to model"):
+        univer.hf("lookup", temperature=0.5)
+    with pytest.raises(TypeError, match="no option 'trees': use method"):
+        univer.hf("lookup", trees="2x3")
+
+
+def test_fault_38_nothing_of_the_model_changes():
+    target = tiny("llama")
+    before = target.generation_config.to_dict(), target.config.to_dict()
+    both("llama", PROMPT, repetition_penalty=1.2)
+    assert (target.generation_config.to_dict(), target.config.to_dict()) == before
