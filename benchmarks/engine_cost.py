@@ -1,0 +1,116 @@
+"""What a round costs beside the two models' own passes.
+
+    python benchmarks/engine_cost.py [--target smollm2-135m] [--draft DRAFT] [--tree TREE] [--method METHOD]
+        [--temperature 1.0] [--limit 6] [--tokens 64] [--json FILE]
+
+The time inside the models (the forward of the target and of a draft model, the layer and the output layer of an EAGLE
+head) is taken on its own; the rest of a round is the engine's: growing and drawing the tree, masks, laws, the verdict,
+the cache, the bookkeeping. Prefills are left out. The first prompt is run once unmeasured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from univer import generate
+from univer.bench.machine import machine
+from univer.bench.prompts import encode, load_prompts
+from univer.cli.drafts import default_draft, make_draft
+from univer.cli.terminal import progress
+from univer.drafting.eagle.draft import EagleDraft
+from univer.engine import generate_rounds
+from univer.engine.drafts import as_draft
+from univer.models import load
+from univer.models.catalogue import DEFAULT_MODEL
+
+PARTS = ("target", "draft")
+
+
+class Stopwatch:
+    """Adds up the time inside calls of methods, by part."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    def watch(self, owner: Any, name: str, part: str) -> None:
+        """Take the time of every call of `owner.name`."""
+        method: Callable[..., Any] = getattr(owner, name)
+
+        def timed(*args: Any, **named: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return method(*args, **named)
+            finally:
+                self.seconds[part] += time.perf_counter() - started
+
+        setattr(owner, name, timed)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", default=DEFAULT_MODEL)
+    parser.add_argument("--draft")
+    parser.add_argument("--tree")
+    parser.add_argument("--method", default="univer")
+    parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--limit", type=int, default=6)
+    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+
+    target, tokenizer = load(options.target)
+    name = options.draft or default_draft(options.target, target)
+    draft = as_draft(make_draft(name, tokenizer, None, None, False), target)
+    watch = Stopwatch()
+    watch.watch(target, "forward", "target")
+    if isinstance(draft, EagleDraft):
+        for method in ("fuse", "block", "logits"):
+            watch.watch(draft.head, method, "draft")
+    for model in draft.models if draft else ():
+        watch.watch(model, "forward", "draft")
+    request = {
+        "method": options.method,
+        "tree": options.tree,
+        "temperature": options.temperature,
+        "eos_token_id": None,
+        "seed": 0,
+    }
+    prompts = [encode(tokenizer, prompt.text) for prompt in load_prompts(None, options.limit)]
+    generate(target, draft, prompts[0], max_new_tokens=8, **request)
+    rounds, elapsed, nodes = 0, 0.0, 0
+    spent: dict[str, float] = defaultdict(float)
+    with progress() as tell:
+        for number, ids in enumerate(prompts):
+            steps = generate_rounds(target, draft, ids, max_new_tokens=options.tokens, **request)
+            next(steps)
+            before, started = dict(watch.seconds), time.perf_counter()
+            for step in steps:
+                rounds += 1
+                nodes += step.round.drafted if step.round else 0
+            elapsed += time.perf_counter() - started
+            for part in PARTS:
+                spent[part] += watch.seconds[part] - before.get(part, 0.0)
+            tell("prompts", number + 1, len(prompts))
+    spent["engine"] = elapsed - sum(spent.values())
+    share = spent["engine"] / elapsed
+    print(f"{options.target}, draft {name}, {rounds} rounds, {nodes / rounds:.1f} nodes each")
+    for part, seconds in spent.items():
+        print(f"{part:8} {1000 * seconds / rounds:7.1f} ms a round  {100 * seconds / elapsed:5.1f} %")
+    if options.json:
+        settings = {key: value for key, value in vars(options).items() if key != "json"} | {"draft": name}
+        content = {"settings": settings, "machine": machine(), "rounds": rounds, "seconds": spent, "share": share}
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    torch.set_grad_enabled(False)
+    main()
