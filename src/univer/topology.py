@@ -13,6 +13,7 @@ ROOT, FIXED, SAMPLED = 0, 1, 2
 SLOT_NAMES = ("root", "fixed", "sampled")
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -145,3 +146,27 @@ class Topology:
         offsets = np.repeat(np.arange(count) * len(self), len(self))
         parents = np.tile(self.parents, count)
         return Topology(np.where(parents < 0, -1, parents + offsets), np.tile(self.slots, count))
+
+
+def lines_of_descent(before: Bools, parents: Sequence[int]) -> Bools:
+    """Which nodes each node sees, itself included, when further nodes are added.
+
+    Args:
+        before: `[m, m]`, of the nodes so far.
+        parents: of the `n` further nodes: the number of each one's parent among all, or -1; parents come first.
+
+    Returns:
+        `[m + n, m + n]`.
+
+    Example:
+        >>> lines_of_descent(np.ones((1, 1), dtype=bool), [0, 1, -1]).astype(int).tolist()
+        [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1]]
+    """
+    first, total = len(before), len(before) + len(parents)
+    seen = np.zeros((total, total), dtype=bool)
+    seen[:first, :first] = before
+    for node, parent in enumerate(parents, start=first):
+        if parent >= 0:
+            seen[node] = seen[parent]
+        seen[node, node] = True
+    return seen

@@ -31,8 +31,8 @@ def together(model, prompts=PROMPTS, trees=TREES):
 
 
 @pytest.fixture(autouse=True)
-def inference():
-    with torch.inference_mode():
+def no_gradients():
+    with torch.no_grad():
         yield
 
 

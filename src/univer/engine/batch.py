@@ -15,6 +15,7 @@ from torch import Tensor
 from univer.engine.attention import attention_pattern
 from univer.engine.cache import Entries, Place, check_lengths, entries, keep_nodes, move_row, new_cache
 from univer.engine.features import FeatureTap, bare_model
+from univer.topology import Bools, lines_of_descent
 
 # Committed tokens read in one pass where they need a mask.
 MASKED_TOKENS = 1024
@@ -34,20 +35,13 @@ class CachedText:
 
     length: int = 0
     depths: list[int] = field(default_factory=list)
-    ancestors: np.ndarray[Any, np.dtype[np.bool_]] = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
+    ancestors: Bools = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
 
     def add(self, parents: Sequence[int]) -> None:
         """Add nodes; parents are counted from the first pending node, -1 stands for the committed tokens."""
-        first = len(self.depths)
-        total = first + len(parents)
-        ancestors = np.zeros((total, total), dtype=bool)
-        ancestors[:first, :first] = self.ancestors
-        for node, parent in enumerate(parents, start=first):
-            if parent >= 0:
-                ancestors[node] = ancestors[parent]
-            ancestors[node, node] = True
+        for parent in parents:
             self.depths.append(self.depths[parent] + 1 if parent >= 0 else 0)
-        self.ancestors = ancestors
+        self.ancestors = lines_of_descent(self.ancestors, parents)
 
     def settle(self, count: int) -> None:
         """Commit `count` nodes and forget the others."""

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from univer.drafting.eagle.config import EagleConfig
+from univer.topology import lines_of_descent
 
 # Entries that there is room for at first; it doubles when they are used up.
 FIRST_ROOM = 256
@@ -79,18 +80,12 @@ class HeadCache:
         Returns:
             `[1, heads, n, d]`.
         """
-        first, total = self.nodes, self.nodes + len(parents)
-        ancestors = np.zeros((total, total), dtype=bool)
-        ancestors[:first, :first] = self._ancestors
-        for node, parent in enumerate(parents, start=first):
-            if parent >= 0:
-                ancestors[node] = ancestors[parent]
-            ancestors[node, node] = True
-        self._ancestors = ancestors
+        first = self.nodes
+        self._ancestors = lines_of_descent(self._ancestors, parents)
         visible = None
-        if total > 1:
-            visible = torch.ones(len(parents), self.length + total, dtype=torch.bool, device=keys.device)
-            visible[:, self.length :] = torch.from_numpy(ancestors[first:]).to(keys.device)
+        if self.nodes > 1:
+            visible = torch.ones(len(parents), self.length + self.nodes, dtype=torch.bool, device=keys.device)
+            visible[:, self.length :] = torch.from_numpy(self._ancestors[first:]).to(keys.device)
         return self._attend(queries, keys, values, self.length + first, visible, causal=False)
 
     def _attend(
