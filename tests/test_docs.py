@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -56,3 +57,21 @@ def test_the_example_of_the_page_on_the_doctor_runs(capsys: pytest.CaptureFixtur
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     exec(compile(code, page.name, "exec"), {"model": tiny_llama(0)})
     assert "identity in float32: the same" in capsys.readouterr().out
+
+
+def test_the_example_of_the_page_on_the_engine_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (page,) = (page for page in DOCS if page.name == "engine.md")
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    names: dict[str, Any] = {"model": tiny_llama(0)}
+    exec(compile(code, page.name, "exec"), names)
+    assert names["first"].stats.new_tokens <= 12
+    assert names["second"].ended
+    assert capsys.readouterr().out.startswith("5 [")
+
+
+@pytest.mark.slow
+def test_the_example_of_the_page_on_the_drop_in_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (page,) = (page for page in DOCS if page.name == "drop-in.md")
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    exec(compile(code, page.name, "exec"), {})
+    assert "primary colours are" in capsys.readouterr().out
