@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from random_trees import METHODS, tree_for
-from univer import DraftTree, Forest, decide, outcome_law, verify
+from univer import DraftTree, Forest, decide, methods, outcome_law, verify
 from univer.couplings.order import ORDERS
 
 
@@ -98,6 +98,35 @@ def test_fault_02_a_deterministic_draft_is_accepted_with_the_target_probability(
     for method in ("membership", "univer", "greedy", "mixed"):
         law = outcome_law(tree, p, method)
         torch.testing.assert_close(torch.stack([law[1].sum(), law[0, 1]]), p[0])
+
+
+@pytest.mark.parametrize(
+    "method", ["token", "block", "rrs", "rrsw", "traversal", "spectr", "greedy", "univer", "mixed"]
+)
+def test_fault_05_test_and_residual_are_of_one_scheme(method: str) -> None:
+    """A mix of two gives (.3875, .4125, .2) or (.81, .09, .1)."""
+    p, q = (torch.tensor(law, dtype=torch.float64) for law in ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]))
+    law = methods()[method].draft_law
+    total = torch.zeros(3, dtype=torch.float64)
+    for token, chance in enumerate(q.tolist()):
+        tree = DraftTree([0, token], [-1, 0], ["root", "sampled"], {0: q}, law)
+        outcome = outcome_law(tree, p.repeat(2, 1), method)
+        total += chance * outcome[0]
+        total[token] += chance * outcome[1].sum()
+    torch.testing.assert_close(total, p, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("children", [[2], [1, 2], [2, 0]])
+def test_fault_05_a_pruned_tree_is_judged_by_the_token_the_target_draws(children: list[int]) -> None:
+    p = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    slots = ["root"] + ["fixed"] * len(children)
+    tree = DraftTree([0, *children], [-1] + [0] * len(children), slots, None, "fixed")
+    outcome = outcome_law(tree, p.repeat(len(tree), 1), "membership")
+    total = outcome[0].clone()
+    for node, token in enumerate(children, start=1):
+        assert outcome[node].sum().item() == pytest.approx(p[token].item(), abs=1e-15)
+        total[token] += outcome[node].sum()
+    torch.testing.assert_close(total, p, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("method", ["token", "univer", "rrsw", "spectr", "mixed", "membership"])

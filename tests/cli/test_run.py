@@ -96,3 +96,30 @@ def test_an_interrupted_run_keeps_what_there_is(prompt: Tensor, capsys: pytest.C
     capsys.readouterr()
     outcome.print_figures()
     assert "interrupted" in capsys.readouterr().out
+
+
+def test_fault_35_both_ways_do_the_same_work_and_all_of_it_is_timed(prompt: Tensor) -> None:
+    target = tiny_llama(0)
+    options = OPTIONS | {"temperature": 0.0, "top_k": None}
+    outcome = run(
+        target,
+        "first=2",
+        byte_tokenizer(),
+        prompt,
+        show_text=False,
+        baseline=True,
+        seed=1,
+        eos_token_id=None,
+        **options,
+    )
+    fast, plain = outcome.stats, outcome.baseline
+    assert plain is not None
+    assert fast.new_tokens == plain.new_tokens == plain.target_passes == 24
+    expected = univer.generate(target, None, prompt, temperature=0, max_new_tokens=24, eos_token_id=None)
+    assert outcome.tokens == expected.sequences[0, prompt.shape[1] :].tolist()
+    for stats in (fast, plain):
+        assert stats.tokens_per_second == stats.new_tokens / sum(stats.seconds.values())
+        assert stats.seconds["prefill"] > 0
+        assert stats.seconds["target"] > 0
+    assert fast.seconds["draft"] > 0
+    assert outcome.to_dict()["ratio_to_plain"] == fast.tokens_per_second / plain.tokens_per_second

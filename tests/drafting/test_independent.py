@@ -94,7 +94,7 @@ def test_fault_24_tokens_that_the_draft_cannot_read_have_a_stand_in():
     assert model.reads[0][0] == [2, UNKNOWN, 3, UNKNOWN]
 
 
-def test_fault_3_children_come_from_the_filtered_law_only():
+def test_fault_03_children_come_from_the_filtered_law_only():
     session = start(tiny("llama"), sampling=Sampling(top_k=2))
     with torch.inference_mode():
         tree = session.propose(COMMITTED, growth("4x1", "swor"))

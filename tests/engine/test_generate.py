@@ -74,7 +74,7 @@ def test_fault_16_a_draft_that_is_always_wrong_adds_one_token_a_round():
     assert generation.result.sequences[0].tolist() == expected
 
 
-def test_fault_6_a_longer_branch_below_a_likely_token_does_not_win():
+def test_fault_06_a_longer_branch_below_a_likely_token_does_not_win():
     target = tiny("llama")
     expected = greedy_reference(target, PROMPT, 8)
     first, second, third = expected[len(PROMPT) : len(PROMPT) + 3]
@@ -87,7 +87,7 @@ def test_fault_6_a_longer_branch_below_a_likely_token_does_not_win():
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
-def test_fault_9_rejection_at_every_place_of_the_chain(length):
+def test_fault_09_rejection_at_every_place_of_the_chain(length):
     target = tiny("llama")
     expected = greedy_reference(target, PROMPT, 12)
     for correct in range(length + 1):

@@ -72,7 +72,7 @@ def test_chains_follow_the_table(method):
     assert_follows(result.sequences[0].tolist()[1:], laws)
 
 
-def test_fault_2_a_deterministic_draft_is_no_bias():
+def test_fault_02_a_deterministic_draft_is_no_bias():
     laws = torch.tensor([[0.6, 0.4], [0.6, 0.4]])
     draft = TableModel(torch.tensor([[0.8, 0.2], [0.8, 0.2]]))
     result = long_text(TableModel(laws), draft, method="membership", tree="chain-1")
@@ -94,7 +94,7 @@ def test_look_up_follows_the_table():
     assert_follows(result.sequences[0].tolist()[1:], laws)
 
 
-def test_fault_3_top_k_belongs_to_the_draft_law():
+def test_fault_03_top_k_belongs_to_the_draft_law():
     target = torch.tensor([1, 1.8, 0.9, 0.2, 0, -1]).softmax(-1).expand(6, 6)
     draft = torch.tensor([2, 1.5, 1, 0.5, 0, -0.5]).softmax(-1).expand(6, 6)
     for method, tree in (("block", "chain-2"), ("univer", "2x2")):
@@ -104,7 +104,7 @@ def test_fault_3_top_k_belongs_to_the_draft_law():
 
 
 @pytest.mark.parametrize("temperature", [0.5])
-def test_fault_4_settings_hold_for_every_token(temperature):
+def test_fault_04_settings_hold_for_every_token(temperature):
     law = torch.tensor([0.5, 0.3, 0.15, 0.05])
     draft = TableModel(torch.tensor([0.1, 0.1, 0.1, 0.7]).expand(4, 4))
     settings = {"temperature": temperature, "top_p": 0.75}
@@ -122,7 +122,7 @@ def test_the_draft_may_have_a_temperature_of_its_own(draft_temperature):
     assert_follows(result.sequences[0].tolist()[1:], laws)
 
 
-def test_fault_8_a_model_that_drafts_for_itself_in_bfloat16():
+def test_fault_08_a_model_that_drafts_for_itself_in_bfloat16():
     logits = random_laws(10).log().bfloat16()
     model = TableModel(random_laws(10))
     model.logits = logits

@@ -124,6 +124,6 @@ def test_greedy_ties_fall_as_in_transformers():
     assert greedy_tokens(logits) == logits.float().argmax(-1).tolist() == [1, 0]
 
 
-def test_fault_8_half_precision_logits_give_float32_laws():
+def test_fault_08_half_precision_logits_give_float32_laws():
     logits = logits_like("plain").bfloat16()
     assert torch.equal(Sampling().laws(logits), logits.float().softmax(-1))
