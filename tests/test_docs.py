@@ -27,6 +27,18 @@ def test_the_table_of_methods_is_complete() -> None:
     assert set(methods()) <= named
 
 
+def test_every_fault_has_a_row_and_a_test_in_each_of_its_files() -> None:
+    (page,) = (page for page in DOCS if page.name == "faults.md")
+    rows = re.findall(r"^\| (\d+) \| .+ \| (.+) \|$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 39))
+    for number, cell in rows:
+        files = re.findall(r"`([\w/]+\.py)`", cell)
+        assert files, number
+        for file in files:
+            text = (Path(__file__).parent / file).read_text(encoding="utf-8")
+            assert f"def test_fault_{int(number):02}_" in text, (number, file)
+
+
 def test_the_example_rule_is_the_law_of_membership_and_passes_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
     (page,) = (page for page in DOCS if page.name == "adding-a-rule.md")
     codes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
