@@ -85,12 +85,17 @@ def test_a_configuration_that_is_not_supported_can_be_gone_without(
     file.write_text(json.dumps(json.loads(file.read_text()) | {"repetition_penalty": 1.3}))
     compare = ["compare", "--target", str(directory), *arguments[3:], "--method", "univer"]
     generate = ["generate", "abc", "--target", str(directory), "--draft", "lookup", "--max-new-tokens", "4"]
-    for command in (compare, generate):
-        assert main(command) == 2
-        assert "repetition_penalty=1.3" in (error := capsys.readouterr().err)
-        assert error.strip().endswith("use --ignore-config to go without it")
-        assert main([*command, "--ignore-config"]) == 0
-        capsys.readouterr()
+    assert main(compare) == 2
+    assert "repetition_penalty=1.3" in (error := capsys.readouterr().err)
+    assert error.strip().endswith("use --ignore-config to go without it")
+    assert main([*compare, "--ignore-config"]) == 0
+    assert main(generate) == 0, "generation applies it"
+    capsys.readouterr()
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"num_beams": 3}))
+    assert main(generate) == 2
+    assert "num_beams=3" in (error := capsys.readouterr().err)
+    assert error.strip().endswith("use --ignore-config to go without it")
+    assert main([*generate, "--ignore-config"]) == 0
 
 
 def test_one_prompt_has_no_interval(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

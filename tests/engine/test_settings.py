@@ -64,6 +64,13 @@ def test_settings_of_sampling_matter_only_there(name, value):
         check_settings(config, {}, greedy=False)
 
 
+def test_fault_26_settings_that_are_applied_are_refused_where_they_are_not():
+    config = SimpleNamespace(repetition_penalty=1.3)
+    check_settings(config, {}, greedy=False)
+    with pytest.raises(ValueError, match=r"repetition_penalty=1.3 .* pass repetition_penalty=1.0"):
+        check_settings(config, {}, greedy=False, applied=False)
+
+
 def test_fault_26_settings_that_are_applied_come_from_the_configuration_unless_the_caller_names_them():
     config = SimpleNamespace(repetition_penalty=1.3, suppress_tokens=[4], min_length=0, stop_strings=None)
     assert applied_settings(config, {}) == {"repetition_penalty": 1.3, "suppress_tokens": [4]}

@@ -14,6 +14,7 @@ from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.growth import TreePolicy
 from univer.engine import Sampling, generate_rounds
 from univer.engine.runner import TreeRunner
+from univer.engine.settings import check_settings
 from univer.methods import Method
 from univer.tree import DraftTree
 
@@ -147,7 +148,12 @@ def sample_text(
         new_tokens: length of the text; it does not stop at an end-of-text token.
         seed: of the text.
         generation_config: in place of the target's.
+
+    Raises:
+        ValueError: the configuration has settings beside temperature and filters, which the laws of the contexts lack.
     """
+    config = generation_config or getattr(target, "generation_config", None)
+    check_settings(config, {}, greedy=sampling.greedy, applied=False)
     committed = input_ids[0].tolist()
     request = {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
     steps = generate_rounds(

@@ -97,7 +97,7 @@ def compare(
     chosen = load_prompts(prompts, count)
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
-    config = generation_config(model, ignore=ignore_config, greedy=False)
+    config = generation_config(model, ignore=ignore_config, greedy=False, applied=False)
     named = options["draft"] or default_draft(target, model)
     drafter = as_draft(make_draft(named, tokenizer, dtype, device, trust_remote_code), model)
     if drafter is None or drafter.fixed_only:

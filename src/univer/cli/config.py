@@ -9,13 +9,14 @@ from univer.engine.settings import check_settings
 __all__ = ["generation_config"]
 
 
-def generation_config(target: Any, *, ignore: bool, greedy: bool) -> Any:
+def generation_config(target: Any, *, ignore: bool, greedy: bool, applied: bool = True) -> Any:
     """The configuration that a request runs with.
 
     Args:
         target: A causal language model.
         ignore: Go without every setting but the ids of special tokens.
         greedy: Whether the temperature is 0.
+        applied: Whether the command applies settings beside temperature and filters, such as penalties.
 
     Returns:
         A configuration, or None for the target's own.
@@ -28,7 +29,7 @@ def generation_config(target: Any, *, ignore: bool, greedy: bool) -> Any:
         ids = {name: getattr(own, name, None) for name in ("eos_token_id", "bos_token_id", "pad_token_id")}
         return GenerationConfig(**ids)
     try:
-        check_settings(own, {}, greedy=greedy)
+        check_settings(own, {}, greedy=greedy, applied=applied)
     except ValueError as error:
         raise ValueError(f"{str(error).rpartition(';')[0]}; use --ignore-config to go without it") from error
     return None

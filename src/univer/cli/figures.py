@@ -10,6 +10,14 @@ from univer.engine import GenerationStats
 
 __all__ = ["print_figures", "speed_ratio"]
 
+ENDINGS = {
+    "eos": "end of text",
+    "stop_string": "stop string",
+    "criterion": "stopping criterion",
+    "time": "time limit",
+    "length": "length limit",
+}
+
 
 def speed_ratio(stats: GenerationStats, baseline: GenerationStats) -> float | None:
     """Tokens per second over those of plain decoding; None where one of them is not known."""
@@ -43,9 +51,7 @@ def print_figures(
 
 
 def _rows(stats: GenerationStats, interrupted: bool) -> Sequence[tuple[str, str]]:
-    ended = (
-        "interrupted" if interrupted else {"eos": "end of text", "length": "length limit"}.get(stats.stopped_by or "")
-    )
+    ended = "interrupted" if interrupted else ENDINGS.get(stats.stopped_by or "")
     seconds = ", ".join(f"{phase} {spent:.2f}" for phase, spent in stats.seconds.items())
     return (
         ("tau", f"{_number(stats.tau)} tokens a round"),

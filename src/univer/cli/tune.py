@@ -77,7 +77,7 @@ def tune(
     chosen = resolve(method)
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
-    config = generation_config(model, ignore=ignore_config, greedy=sampling.greedy)
+    config = generation_config(model, ignore=ignore_config, greedy=sampling.greedy, applied=False)
     named = draft or default_draft(target, model)
     drafter = as_draft(make_draft(named, tokenizer, dtype, device, trust_remote_code), model)
     assert drafter is not None, "a name stands for a draft"

@@ -57,13 +57,15 @@ OBJECTS = (
 )
 
 
-def check_settings(generation_config: Any, overrides: Mapping[str, Any], *, greedy: bool) -> None:
-    """Refuse every setting that the engine would otherwise ignore.
+def check_settings(generation_config: Any, overrides: Mapping[str, Any], *, greedy: bool, applied: bool = True) -> None:
+    """Refuse every setting that would otherwise be ignored.
 
     Args:
         generation_config: the target's, or None.
         overrides: settings that the caller passed by name; they replace those of the configuration.
         greedy: whether the temperature is 0, where the settings of sampling have no effect.
+        applied: whether those that the engine applies will be; not so where laws are compared that know temperature and
+            filters alone.
 
     Raises:
         TypeError: an override is no setting of generation.
@@ -76,7 +78,7 @@ def check_settings(generation_config: Any, overrides: Mapping[str, Any], *, gree
             ...
         ValueError: num_beams=4 is not supported; pass num_beams=1 to go without it
     """
-    refused = REFUSED | ({} if greedy else REFUSED_WHEN_SAMPLING)
+    refused = ({} if applied else APPLIED) | REFUSED | ({} if greedy else REFUSED_WHEN_SAMPLING)
     known = APPLIED | REFUSED | REFUSED_WHEN_SAMPLING
     unknown = sorted(overrides.keys() - known.keys() - set(OBJECTS) - {"do_sample"})
     if unknown:
