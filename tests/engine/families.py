@@ -96,7 +96,12 @@ def tiny(family: str, attention: str | None = None) -> Any:
 @cache
 def near_copy(family: str, noise: float = 0.1) -> Any:
     """The model of a family with a little noise on its weights: a draft that is right now and then."""
-    model = copy.deepcopy(tiny(family))
+    return noisy(tiny(family), noise)
+
+
+def noisy(model: Any, noise: float) -> Any:
+    """A copy of a model with noise on its weights."""
+    model = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.parameters():
