@@ -93,7 +93,7 @@ def run(
         ValueError: The engine refuses the request.
     """
     prompt = input_ids[0].tolist()
-    generation = generate_rounds(target, draft, input_ids, seed=seed, **options)
+    generation = generate_rounds(target, draft, input_ids, seed=seed, tokenizer=tokenizer, **options)
     outcome = Outcome("", [], [], seed, _setting(generation.stats, target, seed, options), generation.stats)
     whole, stream = (
         TokenText(tokenizer, prompt),
@@ -102,11 +102,11 @@ def run(
     limit = options["max_new_tokens"]
     plain_options = {"temperature": options["temperature"], "top_k": options["top_k"], "top_p": options["top_p"]}
     plain_options |= {"min_p": options["min_p"], "seed": seed, "eos_token_id": None}
-    plain_options["generation_config"] = options.get("generation_config")
+    plain_options |= {"generation_config": options.get("generation_config"), "tokenizer": tokenizer}
     try:
         if baseline and limit:
             short = {**options, "max_new_tokens": min(limit, _WARM_UP_TOKENS)}
-            generate_rounds(target, draft, input_ids, seed=seed, **short).run()
+            generate_rounds(target, draft, input_ids, seed=seed, tokenizer=tokenizer, **short).run()
             plain(target, input_ids, max_new_tokens=1, **plain_options)
         for step in generation:
             outcome.tokens += step.tokens
