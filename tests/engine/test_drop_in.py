@@ -189,3 +189,57 @@ def test_fault_38_nothing_of_the_model_changes():
     before = target.generation_config.to_dict(), target.config.to_dict()
     both("llama", PROMPT, repetition_penalty=1.2)
     assert (target.generation_config.to_dict(), target.config.to_dict()) == before
+
+
+@pytest.mark.parametrize(("gap", "more"), [(1, 3), (2, 3), (4, 10), (4, 2)])
+def test_fault_19_a_cache_of_a_padded_prompt_goes_on(gap, more):
+    target, drop_in = tiny("llama"), univer.hf("lookup", tree="2x3")
+    options = {"do_sample": False, "eos_token_id": None, "max_new_tokens": 6}
+    texts = []
+    for decoding in ({}, {"custom_generate": drop_in}):
+        cache = DynamicCache()
+        ids, mask = torch.tensor([[0] * gap + [7, 8]]), torch.tensor([[0] * gap + [1, 1]])
+        for turn in range(2):
+            call = options | with_cache(target, cache) | decoding
+            ids = target.generate(input_ids=ids, attention_mask=mask, **call)
+            if not turn:
+                ids = torch.cat([ids, torch.arange(9, 9 + more)[None]], -1)
+            mask = torch.cat([torch.zeros(1, gap), torch.ones(1, ids.shape[1] - gap)], -1).long()
+        texts.append(ids)
+    assert torch.equal(*texts)
+
+
+def test_fault_19_a_cache_that_holds_the_whole_prompt():
+    target, cache = tiny("llama"), DynamicCache()
+    with torch.no_grad():
+        target(PROMPT, **with_cache(target, cache))
+    options = {"do_sample": False, "eos_token_id": None, "max_new_tokens": 6}
+    ours = target.generate(PROMPT, custom_generate=univer.hf("lookup"), **with_cache(target, cache), **options)
+    assert torch.equal(ours, target.generate(PROMPT, **options))
+    assert cache.get_seq_length() == ours.shape[1] - 1
+
+
+def test_without_a_padding_token_shorter_texts_are_filled_with_the_end_of_text():
+    plain, _ = both("llama", PADDED, attention_mask=MASK)
+    eos = int(plain[0, 8])
+    plain, ours = both("llama", PADDED, attention_mask=MASK, eos_token_id=eos, pad_token_id=None)
+    assert torch.equal(plain, ours)
+
+
+def test_options_are_checked_when_it_is_made():
+    for options in ({"method": "nope"}, {"tree": "zz"}, {"order": "x"}, {"seed": 1, "generator": torch.Generator()}):
+        with pytest.raises(ValueError, match=r"."):
+            univer.hf("lookup", **options)
+
+
+@pytest.mark.parametrize("ids", [[[5, 999]], [[5, -3]]])
+def test_ids_outside_the_vocabulary(ids):
+    with pytest.raises(ValueError, match="outside the target's vocabulary"):
+        tiny("llama").generate(torch.tensor(ids), custom_generate=univer.hf("lookup"), max_new_tokens=3)
+
+
+def test_an_assistant_is_refused():
+    with pytest.raises(ValueError, match="assistant_model"):
+        tiny("llama").generate(
+            PROMPT, assistant_model=near_copy("llama"), custom_generate=univer.hf("lookup"), max_new_tokens=3
+        )

@@ -175,3 +175,51 @@ def test_one_seed_serves_a_batch_and_its_rows_differ():
     assert first.texts == second.texts
     assert len(set(map(tuple, first.texts))) == 3
     assert first.texts[0] == generate(target, draft, ids[:1], seed=4, **options).texts[0]
+
+
+class Calling:
+    """A streamer that does something with its third piece."""
+
+    def __init__(self, act):
+        self.act, self.puts = act, 0
+
+    def put(self, value):
+        self.puts += 1
+        if self.puts == 3:
+            self.act()
+
+    def end(self):
+        pass
+
+
+@pytest.mark.parametrize("whose", [0, 1])
+def test_a_row_is_cancelled_from_within_a_step(whose):
+    target, draft = tiny("llama"), near_copy("llama", 0.2)
+    engine, rows = Engine(target, draft), []
+    streamer = Calling(lambda: engine.cancel(rows[whose]))
+    rows.append(engine.add(PROMPTS[0], eos_token_id=None, streamer=streamer, **OPTIONS[0]))
+    rows.append(engine.add(PROMPTS[2], eos_token_id=None, **OPTIONS[2]))
+    finish(engine)
+    other = 1 - whose
+    assert rows[whose].stats.stopped_by == "cancelled"
+    assert rows[other].committed == alone(target, draft, 2 if other else 0)
+    assert rows[0].error is None
+
+
+def test_a_step_within_a_step_is_refused():
+    target, draft = tiny("llama"), near_copy("llama", 0.2)
+    engine = Engine(target, draft)
+    row = engine.add(PROMPTS[0], eos_token_id=None, streamer=Calling(lambda: engine.step()), **OPTIONS[0])
+    other = engine.add(PROMPTS[2], eos_token_id=None, **OPTIONS[2])
+    finish(engine)
+    assert isinstance(row.error, RuntimeError)
+    assert other.committed == alone(target, draft, 2)
+
+
+def test_rows_of_other_engines_and_budgets_that_are_none_are_refused():
+    first, second = Engine(tiny("llama")), Engine(tiny("llama"))
+    with pytest.raises(ValueError, match="not one of this engine"):
+        second.cancel(first.add([5, 6], max_new_tokens=3))
+    for nodes in (0, 1.5, True, "a"):
+        with pytest.raises(ValueError, match="nodes must be a whole number"):
+            Engine(tiny("llama"), nodes=nodes)

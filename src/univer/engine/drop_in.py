@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig
 from transformers.generation import (
+    EncoderNoRepeatNGramLogitsProcessor,
+    EncoderRepetitionPenaltyLogitsProcessor,
     EosTokenCriteria,
     GenerateDecoderOnlyOutput,
     LogitsProcessorList,
@@ -22,10 +24,14 @@ from transformers.generation import (
     UnbatchedClassifierFreeGuidanceLogitsProcessor,
 )
 
+from univer.couplings.order import ORDERS
+from univer.drafting.growth.parse import parse_tree
+from univer.engine.checks import readable_tokens
 from univer.engine.engine import Engine
 from univer.engine.handover import check_cache, fill_cache, read_cache
-from univer.engine.options import Options
+from univer.engine.options import Options, prompt_tokens
 from univer.engine.row import Row
+from univer.methods import resolve
 
 # Options of `generate` that are the drop-in's; all others come from transformers.
 OWN_OPTIONS = ("method", "tree", "order", "seed", "generator", "draft_temperature", "draft_sampling")
@@ -45,6 +51,8 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
 }
 # They keep a state from call to call, run the model themselves, or count on one row of scores for each text.
 FOREIGN_PROCESSORS = (
+    EncoderNoRepeatNGramLogitsProcessor,
+    EncoderRepetitionPenaltyLogitsProcessor,
     PrefixConstrainedLogitsProcessor,
     SynthIDTextWatermarkLogitsProcessor,
     UnbatchedClassifierFreeGuidanceLogitsProcessor,
@@ -96,7 +104,12 @@ class DropIn:
             known = {entry.name for entry in fields(Options)}
             where = "pass it to model.generate" if unknown[0] in known else f"use {', '.join(OWN_OPTIONS)}"
             raise TypeError(f"univer.hf() has no option {unknown[0]!r}: {where}")
-        Options(**options)
+        Options(**options).random_sources(1)
+        resolve(options.get("method", "univer"))
+        if options.get("tree") is not None:
+            parse_tree(options["tree"])
+        if options.get("order") not in (None, *ORDERS):
+            raise ValueError(f"unknown order {options['order']!r}: use one of {', '.join(ORDERS)}")
         self.draft, self.options = draft, dict(options)
 
     def __call__(
@@ -124,16 +137,21 @@ class DropIn:
         Raises:
             ValueError: something was asked for that would have to be dropped; the message names it.
         """
-        # transformers 5.20 to 5.24 keep the streamer from a callable; it is in the frame that calls.
-        streamer = sys._getframe(1).f_locals.get("streamer")
+        # transformers 5.20 to 5.24 keep these from a callable; they are in the frame that calls.
+        caller = sys._getframe(1).f_locals
+        streamer = caller.get("streamer")
+        if caller.get("assistant_model") is not None:
+            raise ValueError("assistant_model is not supported with univer.hf: name the draft there")
         _check(generation_config, logits_processor, model_kwargs)
         gaps = _gaps(input_ids, model_kwargs)
+        vocabulary = readable_tokens(model)
+        prompts = [prompt_tokens(ids[gap:], None, vocabulary) for ids, gap in zip(input_ids, gaps, strict=True)]
         if streamer is not None and len(gaps) > 1:
             raise ValueError(f"a streamer takes one text, there are {len(gaps)}")
         width, as_dict = input_ids.shape[1], bool(generation_config.return_dict_in_generate)
         cache = next((model_kwargs[name] for name in CACHES if model_kwargs.get(name) is not None), None)
         check_cache(cache, gaps, width)
-        past = None if cache is None else read_cache(cache)
+        past = None if cache is None else read_cache(cache, gaps[0], width)
         common: dict[str, Any] = {
             **self.options,
             "temperature": 1.0 if generation_config.do_sample else 0.0,
@@ -158,12 +176,12 @@ class DropIn:
                     if not isinstance(entry, MaxLengthCriteria | EosTokenCriteria)
                 ],
             )
-            rows.append(engine.enter(ids[gap:].tolist(), request, {}, generator, past, keep_entries=cache is not None))
+            rows.append(engine.enter(prompts[row], request, {}, generator, past, keep_entries=cache is not None))
         while engine.busy:
             engine.step()
             if error := next((row.error for row in rows if row.error is not None), None):
                 raise error
-        sequences = _sequences(input_ids, gaps, rows, generation_config.pad_token_id)
+        sequences = _sequences(input_ids, gaps, rows, _filler(generation_config))
         if cache is not None:
             fill_cache(cache, rows, gaps, sequences.shape[1] - 1)
         if not as_dict:
@@ -253,13 +271,19 @@ def _gaps(input_ids: Tensor, handed_on: Mapping[str, Any]) -> list[int]:
     return gaps
 
 
-def _sequences(input_ids: Tensor, gaps: Sequence[int], rows: Sequence[Row], padding: int | None) -> Tensor:
+def _filler(config: Any) -> int:
+    """The padding token that transformers has settled on, which without one of its own is an end-of-text token."""
+    settled = getattr(config, "_pad_token_tensor", None)
+    padding = config.pad_token_id if settled is None else settled
+    return 0 if padding is None else int(padding)
+
+
+def _sequences(input_ids: Tensor, gaps: Sequence[int], rows: Sequence[Row], filler: int) -> Tensor:
     """Prompts as they were given, then the new tokens, shorter texts filled up on the right."""
     width = input_ids.shape[1]
     new = [row.committed[width - gap :] for row, gap in zip(rows, gaps, strict=True)]
     longest = max(map(len, new))
-    filler = 0 if padding is None else int(padding)
-    filled = torch.tensor([[*own, *[filler] * (longest - len(own))] for own in new], dtype=input_ids.dtype)
+    filled = torch.tensor([[*own, *[filler] * (longest - len(own))] for own in new], dtype=torch.long)
     return torch.cat([input_ids, filled.to(input_ids.device).view(len(new), longest)], -1)
 
 

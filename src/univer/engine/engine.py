@@ -57,14 +57,15 @@ class Engine:
 
     def __init__(self, target: Any, draft: Any = None, *, nodes: int | None = None) -> None:
         check_model(target, "target")
-        if nodes is not None and nodes < 1:
-            raise ValueError(f"nodes must be at least 1, not {nodes}")
+        if nodes is not None and (not isinstance(nodes, int) or isinstance(nodes, bool) or nodes < 1):
+            raise ValueError(f"nodes must be a whole number of at least 1, not {nodes!r}")
         self.target = target
         self.draft: Draft | None = as_draft(draft, target)
         self.nodes = nodes
         self.batch = TreeBatch(target, self.draft.features if self.draft else ())
         self.rows: list[Row] = []
         self._waiting: list[Row] = []
+        self._stepping = False
         models = [target, *(self.draft.models if self.draft else ())]
         self._training = [m for model in models if isinstance(model, nn.Module) for m in model.modules() if m.training]
 
@@ -138,14 +139,21 @@ class Engine:
         return row
 
     def cancel(self, row: Row) -> None:
-        """End a row where it is; what it has committed stays in it. A row that has ended already is left alone."""
-        if row in self._waiting:
-            self._waiting.remove(row)
-        elif row in self.rows:
-            self._leave(row)
-        if not row.ended:
-            row.ended = True
-            row.stats.finish("cancelled")
+        """End a row where it is; what it has committed stays in it. A row that has ended already is left alone.
+
+        It may be called by anything that runs inside a step, such as a streamer: the row then leaves with that step.
+
+        Raises:
+            ValueError: the row is of another engine.
+        """
+        if row.ended:
+            return
+        if row not in self._waiting and row not in self.rows:
+            raise ValueError("the row is not one of this engine")
+        row.ended = True
+        row.stats.finish("cancelled")
+        if not self._stepping:
+            self._let_go()
 
     def step(self) -> list[tuple[Row, Step]]:
         """Play one round with every row at work, and let the waiting ones begin.
@@ -155,9 +163,17 @@ class Engine:
 
         Returns:
             Each row with what it committed, rows that failed left out; rows that ended are no longer at work.
+
+        Raises:
+            RuntimeError: it is called from within a step.
         """
+        if self._stepping:
+            raise RuntimeError(
+                "step() was called from within a step, for instance by a streamer: add and cancel may be"
+            )
         done: list[tuple[Row, Step]] = []
         playing = list(self.rows)
+        self._stepping = True
         try:
             with self._working():
                 if playing:
@@ -170,11 +186,14 @@ class Engine:
             for row in playing:
                 self.cancel(row)
             raise
-        for row in [row for row in self.rows if row.ended]:
-            self._leave(row)
+        finally:
+            self._stepping = False
+            self._let_go()
         return done
 
     def _begin(self, row: Row) -> list[tuple[Row, Step]]:
+        if row.ended:
+            return []
         self._waiting.remove(row)
         self.rows.append(row)
         number = self.batch.add()
@@ -194,7 +213,7 @@ class Engine:
     def _round(self, rows: Sequence[Row]) -> list[tuple[Row, Step]]:
         share = None if self.nodes is None else max(1, self.nodes // len(rows)) - 1
         trees = [self._own(row, row.propose, share) for row in rows]
-        # Of a row that failed the pass reads the root alone.
+        # Of a row that failed or was cancelled the pass reads the root alone.
         tokens = [
             [row.committed[-1]] if tree is None else tree.tokens.tolist() for row, tree in zip(rows, trees, strict=True)
         ]
@@ -215,7 +234,9 @@ class Engine:
         return done
 
     def _own(self, row: Row, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
-        """Run code of one row; an exception ends the row and is kept in it."""
+        """Run code of one row, unless it has ended; an exception ends it and is kept in it."""
+        if row.ended:
+            return None
         try:
             return work(*args, **named)
         except Exception as error:
@@ -229,6 +250,12 @@ class Engine:
         seconds = (time.perf_counter() - started) / len(rows)
         for row in rows:
             row.stats.seconds[phase] += seconds
+
+    def _let_go(self) -> None:
+        """Take out the rows that have ended."""
+        self._waiting = [row for row in self._waiting if not row.ended]
+        for row in [row for row in self.rows if row.ended]:
+            self._leave(row)
 
     def _leave(self, row: Row) -> None:
         number = self.rows.index(row)

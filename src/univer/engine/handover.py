@@ -37,8 +37,8 @@ def check_cache(cache: Any, gaps: Sequence[int], width: int) -> None:
         return
     if len(gaps) > 1:
         raise ValueError(f"a cache that holds tokens already is supported for one prompt, not for {len(gaps)}")
-    if held >= width:
-        raise ValueError(f"the cache holds {held} tokens, the prompt has {width}: nothing is left to read")
+    if held > width:
+        raise ValueError(f"the cache holds {held} tokens, the prompt has {width}: it belongs to a longer text")
     for layer in cache.layers:
         if layer.is_initialized and layer.keys.shape[-2] != held:
             raise ValueError(
@@ -46,11 +46,21 @@ def check_cache(cache: Any, gaps: Sequence[int], width: int) -> None:
             )
 
 
-def read_cache(cache: Any) -> Entries | None:
-    """Keys and values of a checked cache, layer by layer; None for an empty one."""
-    if not cache.get_seq_length():
+def read_cache(cache: Any, gap: int, width: int) -> Entries | None:
+    """Keys and values of a checked cache, layer by layer; None where there are none of use.
+
+    Args:
+        cache: a checked cache.
+        gap: tokens of padding before the prompt, which are left out.
+        width: tokens of the prompt with its padding; the last one is read again, for its logits.
+    """
+    end = min(cache.get_seq_length(), width - 1)
+    if end <= gap:
         return None
-    return [(layer.keys, layer.values) if layer.is_initialized else None for layer in cache.layers]
+    return [
+        (layer.keys[:, :, gap:end], layer.values[:, :, gap:end]) if layer.is_initialized else None
+        for layer in cache.layers
+    ]
 
 
 def fill_cache(cache: Any, rows: Sequence[Row], gaps: Sequence[int], length: int) -> None:
