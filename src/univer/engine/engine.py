@@ -168,9 +168,7 @@ class Engine:
             RuntimeError: it is called from within a step.
         """
         if self._stepping:
-            raise RuntimeError(
-                "step() was called from within a step, for instance by a streamer: add and cancel may be"
-            )
+            raise RuntimeError("step() was called from within a step, by a streamer perhaps; only add and cancel may be")
         done: list[tuple[Row, Step]] = []
         playing = list(self.rows)
         self._stepping = True
@@ -180,7 +178,8 @@ class Engine:
                     done += self._round(playing)
                 playing = list(self._waiting)
                 for row in playing:
-                    done += self._begin(row)
+                    # A row that began before it may have cancelled it.
+                    done += [] if row.ended else self._begin(row)
         except BaseException:
             # The caches hold a half-finished round: these texts cannot be continued.
             for row in playing:
@@ -192,8 +191,6 @@ class Engine:
         return done
 
     def _begin(self, row: Row) -> list[tuple[Row, Step]]:
-        if row.ended:
-            return []
         self._waiting.remove(row)
         self.rows.append(row)
         number = self.batch.add()
