@@ -168,7 +168,7 @@ class Engine:
             RuntimeError: it is called from within a step.
         """
         if self._stepping:
-            raise RuntimeError("step() was called from within a step, by a streamer perhaps; only add and cancel may be")
+            raise RuntimeError("step() was called from within a step, as by a streamer; only add and cancel may be")
         done: list[tuple[Row, Step]] = []
         playing = list(self.rows)
         self._stepping = True
