@@ -216,7 +216,7 @@ def compare(
     result = into or prepare(trees, names)
     result.settings |= {
         "target": str(getattr(target, "name_or_path", type(target).__name__)).rpartition("/")[2],
-        "draft": draft.name,
+        "draft": draft.name.rpartition("/")[2],
         "dtype": str(target.dtype).removeprefix("torch."),
         "device": str(target.device),
         "temperature": sampling.temperature,
