@@ -64,8 +64,16 @@ def test_a_model_that_honours_no_tree_is_an_error_before_any_text():
 @pytest.mark.parametrize("draft", ["first=9", "nothing", 0.5])
 def test_a_draft_that_cannot_be_made_is_an_error(draft):
     report = examine(tiny("llama"), draft)
-    assert report.findings[-1].name == "draft"
+    assert [finding.name for finding in report.findings if finding.level == "error"] == ["draft"]
     assert not report.sound
+
+
+def test_what_an_error_leaves_out_is_named():
+    report = examine(tiny("llama"), "nothing")
+    assert str(report).splitlines()[-2:] == [
+        "warning  tree attention: left out because of the error above",
+        "warning  identity: left out because of the error above",
+    ]
 
 
 def test_a_request_that_the_engine_refuses_is_an_error():

@@ -78,6 +78,11 @@ def test_layers_to_skip_must_exist_and_leave_some(skipped):
         skip_layers(tiny("llama"), skipped)
 
 
+def test_many_layers_are_not_listed():
+    with pytest.raises(ValueError, match=r"not 100 of them from 0 to 99$"):
+        skip_layers(tiny("llama"), range(100))
+
+
 def test_models_whose_forward_is_wrapped_are_refused():
     target = copy.deepcopy(tiny("llama"))
     target.model.forward = target.model.forward

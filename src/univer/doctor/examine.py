@@ -23,6 +23,9 @@ PROMPTS = (
     "Repeat after me: one two three one two three one two three",
 )
 
+# What runs the models, and does so only where nothing before it was an error.
+LATER = ("tree attention", "identity")
+
 
 def examine(
     target: Any,
@@ -67,16 +70,16 @@ def examine(
     try:
         made = as_draft(draft, target)
     except (ValueError, TypeError) as error:
-        return Report([*check_pair(target, [], tokenizer), Finding("draft", "error", str(error))])
+        return _cut_short([*check_pair(target, [], tokenizer), Finding("draft", "error", str(error))], *LATER)
     models = list(made.models) if made else []
     if draft_tokenizer is None and isinstance(draft, str):
         draft_tokenizer = tokenizer
     findings = check_pair(target, models, tokenizer, draft_tokenizer)
     if not Report(findings).sound:
-        return Report(findings)
+        return _cut_short(findings, *LATER)
     findings.append(_tree_attention(target, models))
     if not Report(findings).sound:
-        return Report(findings)
+        return _cut_short(findings, *LATER[1:])
     if tree is None and not all(attention_pattern(model.config).honours_masks for model in (target, *models)):
         tree = "chain-5"
     texts = _texts(target, tokenizer) if prompts is None else prompts
@@ -95,6 +98,11 @@ def examine(
         identities.append(identity)
         findings.append(_judged(name, identity))
     return Report(findings, identities)
+
+
+def _cut_short(findings: Sequence[Finding], *left_out: str) -> Report:
+    skipped = [Finding(name, "warning", "left out because of the error above") for name in left_out]
+    return Report([*findings, *skipped])
 
 
 def _tree_attention(target: Any, models: Sequence[Any]) -> Finding:

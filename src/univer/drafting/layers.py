@@ -47,7 +47,8 @@ def skip_layers(target: Any, skipped: Iterable[int]) -> IndependentDraft:
     total = len(decoder_layers(target)[2])
     numbers = sorted(set(skipped))
     if not numbers or numbers[0] < 0 or numbers[-1] >= total or len(numbers) == total:
-        raise ValueError(f"skip some, not all, of the layers 0 to {total - 1} of this model, not {numbers}")
+        asked = f"{len(numbers)} of them from {numbers[0]} to {numbers[-1]}" if numbers else "none"
+        raise ValueError(f"skip some, not all, of the layers 0 to {total - 1} of this model, not {asked}")
     name = "skip=" + ",".join(map(str, numbers))
     return IndependentDraft(_with_layers(target, [n for n in range(total) if n not in numbers]), name=name)
 
