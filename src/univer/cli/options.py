@@ -17,8 +17,8 @@ IgnoreConfig = Annotated[
     bool,
     typer.Option(
         "--ignore-config",
-        help="Go without settings of the model's generation configuration that are not supported, such as a "
-        "repetition penalty.",
+        help="Go without the settings of the model's generation configuration, all but its special ids, where one is "
+        "not supported, such as beam search.",
     ),
 ]
 TrustRemoteCode = Annotated[bool, typer.Option(help="Run Python code that comes with a model.")]
