@@ -102,6 +102,25 @@ def test_the_clock_ends_a_text_after_a_round():
     assert (first.stats.new_tokens, first.stats.stopped_by) == (1, "time")
 
 
+@pytest.mark.parametrize("yes", [True, 1, torch.tensor(True), torch.tensor([True]), [True], [[True]]])
+def test_a_criterion_gives_one_truth_value_in_any_form(yes):
+    assert StopRule(frozenset(), 9, None, [lambda ids, scores: yes]).cut([2, 5], [7]) == ([2], "criterion")
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (None, TypeError, "answered None: return True where the text ends"),
+        ("x", TypeError, "answered 'x': return True where the text ends"),
+        (torch.tensor([False, True]), ValueError, "gave 2 answers: criteria see one text at a time"),
+        ([], ValueError, "gave 0 answers: criteria see one text at a time"),
+    ],
+)
+def test_fault_16_answers_of_criteria_that_are_no_truth_value_are_refused(answer, error, message):
+    with pytest.raises(error, match=message):
+        run("lookup", stopping_criteria=lambda ids, scores: answer)
+
+
 def test_an_exception_in_a_criterion_ends_its_own_text_only():
     def failing(input_ids, scores):
         if input_ids.shape[1] == len(PROMPT) + 4:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.fakes import ScriptedDraft, TableModel
-from engine.families import near_copy, tiny
+from engine.families import VOCABULARY, near_copy, tiny
 from univer.engine import Sampling, generate, generate_rounds, plain
 
 PROMPT = [3, 14, 15, 9, 26, 5]
@@ -108,6 +108,11 @@ def test_steps_hold_the_entries_of_their_tokens_and_a_stop_cuts_them():
     [account] = generation.result.accounts
     assert [entry.token for entry in account.logprobs] == generation.committed[len(PROMPT) :]
     assert account.logprobs[-1].token == eos
+
+
+def test_no_more_likely_tokens_are_kept_than_there_are():
+    [account] = run(None, logprobs=9999).accounts
+    assert {len(entry.top) for entry in account.logprobs} == {VOCABULARY}
 
 
 def test_nothing_is_kept_that_was_not_asked_for():

@@ -1,12 +1,13 @@
 """The prompt, the random source and the settings of the draft."""
 
+import numpy as np
 import pytest
 import torch
 from transformers import BatchEncoding
 
 from engine.families import near_copy, tiny
 from univer.engine import Sampling, generate
-from univer.engine.options import Options, prompt_tokens
+from univer.engine.options import Options, prompt_rows, prompt_tokens
 
 PROMPT = torch.tensor([[3, 14, 15]])
 
@@ -59,6 +60,41 @@ def test_fault_18_padding_on_either_side_is_stripped_and_gaps_are_refused():
 def test_prompts_that_are_none(ids, error, message):
     with pytest.raises(error, match=message):
         prompt_tokens(ids, None, 10)
+
+
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        ([[1, None]], TypeError, "input_ids must hold whole numbers"),
+        ([[1, 2], 3], TypeError, "input_ids must hold whole numbers"),
+        ([[2**70]], TypeError, "input_ids must hold whole numbers"),
+        (5, TypeError, "must be a tensor or a list of token ids, not a int"),
+        ([[1, 2], [1, None]], TypeError, "^prompt 1: input_ids must hold whole numbers"),
+        ([[1, 2], []], ValueError, "^prompt 1: the prompt is empty"),
+        ([[99], [1]], ValueError, "^prompt 0: the prompt holds ids outside the target's vocabulary of 10"),
+        ([[99]], ValueError, "^the prompt holds ids outside"),
+    ],
+)
+def test_of_several_prompts_the_faulty_one_is_numbered(ids, error, message):
+    with pytest.raises(error, match=message):
+        prompt_rows(ids, None, 10)
+
+
+@pytest.mark.parametrize("mask", [[[0, 1, 1]], [0, 1, 1], np.array([[0, 1, 1]]), torch.tensor([[0, 1, 1]])])
+def test_masks_are_tensors_or_lists(mask):
+    assert prompt_rows([[0, 4, 5]], mask, 10) == [[4, 5]]
+
+
+def test_masks_of_prompts_of_different_lengths():
+    assert prompt_rows([[0, 4, 5], [6]], [[0, 1, 1], [1]], 10) == [[4, 5], [6]]
+    with pytest.raises(ValueError, match="prompt 1: attention_mask has 2 entries for 1 tokens"):
+        prompt_rows([[0, 4, 5], [6]], [[0, 1, 1], [1, 1]], 10)
+
+
+@pytest.mark.parametrize("mask", ["011", [[0, None, 1]], [["a"]]])
+def test_masks_of_another_type_are_refused_by_name(mask):
+    with pytest.raises(TypeError, match="attention_mask must hold 1 for a token and 0 for padding"):
+        prompt_rows([[0, 4, 5]], mask, 10)
 
 
 def test_a_flat_list_is_a_prompt():

@@ -94,6 +94,14 @@ def test_fault_26_settings_that_are_applied_come_from_the_configuration_unless_t
         ({"max_time": -1}, "max_time must be a number of seconds"),
         ({"stop_strings": ["a"]}, "pass tokenizer="),
         ({"stop_strings": [""]}, "an empty text"),
+        ({"suppress_tokens": [9999]}, "suppress_tokens holds 9999, which is outside the target's vocabulary"),
+        ({"begin_suppress_tokens": [3, -1]}, "begin_suppress_tokens holds -1"),
+        ({"forced_eos_token_id": 9999}, "forced_eos_token_id holds 9999"),
+        ({"forced_bos_token_id": -2}, "forced_bos_token_id holds -2"),
+        ({"draft_temperature": -1}, "^draft_temperature must be 0 .greedy. or positive, not -1"),
+        ({"seed": 2**70}, r"seed must be at least 0 and below 2\*\*64"),
+        ({"seed": -1}, "seed must be at least 0"),
+        ({"seed": [-1]}, "seed must be at least 0"),
     ],
 )
 def test_fault_28_settings_out_of_range_are_refused_by_name(settings, message):
@@ -108,6 +116,18 @@ def test_fault_28_settings_out_of_range_are_refused_by_name(settings, message):
         ({"stopping_criteria": "stop"}, "stopping_criteria must be a callable or a list"),
         ({"logprobs": -1}, "logprobs must be True, False or the number"),
         ({"stop_strings": [3]}, "stop_strings must be a text or a list of texts"),
+        ({"suppress_tokens": ["a"]}, "suppress_tokens must be a token id or a list of them"),
+        ({"forced_eos_token_id": 1.5}, "forced_eos_token_id must be a token id"),
+        ({"temperature": "hot"}, "^temperature must be a number, not 'hot'"),
+        ({"temperature": None}, "^temperature must be a number, not None"),
+        ({"draft_temperature": "a"}, "^draft_temperature must be a number, not 'a'"),
+        ({"draft_temperature": "a", "temperature": 0}, "^draft_temperature must be a number, not 'a'"),
+        ({"draft_sampling": {"top_k": 3}}, "draft_sampling must be a univer.engine.Sampling"),
+        ({"generator": 5}, "generator must be a torch.Generator, not 5"),
+        ({"tokenizer": 5, "stop_strings": ["a"]}, "tokenizer must be a tokenizer of transformers, not 5"),
+        ({"draft_tokenizer": "gpt2"}, "draft_tokenizer must be a tokenizer of transformers"),
+        ({"generation_config": {"top_h": 0.5}}, "generation_config must be a GenerationConfig of transformers"),
+        ({"generation_config": {}}, "generation_config must be a GenerationConfig of transformers"),
     ],
 )
 def test_options_of_another_type_are_refused_by_name(options, message):

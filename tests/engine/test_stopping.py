@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -155,6 +156,24 @@ def test_eos_ids_of_every_kind():
     assert eos_tokens([1, 2], config) == {1, 2}
     assert eos_tokens(None, config) == set()
     assert eos_tokens("config", None) == set()
+    assert eos_tokens(torch.tensor(3), None) == {3}
+    assert eos_tokens(torch.tensor([3, 4]), None) == eos_tokens(np.array([3, 4]), None) == {3, 4}
+    assert eos_tokens([-1, 3], None) == {3}
+    assert eos_tokens(-1, None) == set()
+
+
+@pytest.mark.parametrize("ids", [[1.5], 1.5, "a", [[2]], [None], True, {"id": 2}])
+def test_fault_28_eos_ids_that_are_no_whole_numbers_are_refused(ids):
+    with pytest.raises(TypeError, match="eos_token_id must be a token id or a list of them"):
+        generate(tiny("llama"), "lookup", PROMPT, eos_token_id=ids)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"), [(-5, "holds -5"), ([2, -2], "holds -2"), ([2, 9999], "holds 9999, .* 0 to")]
+)
+def test_fault_28_eos_ids_of_no_token_are_refused(ids, message):
+    with pytest.raises(ValueError, match=f"eos_token_id {message}"):
+        generate(tiny("llama"), "lookup", PROMPT, eos_token_id=ids)
 
 
 def test_a_block_is_cut_at_whichever_comes_first():

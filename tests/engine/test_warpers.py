@@ -104,6 +104,18 @@ def test_fault_28_settings_out_of_range_are_refused(settings, message):
         Sampling(**settings)
 
 
+@pytest.mark.parametrize("name", ["temperature", "top_k", "top_p", "min_p"])
+@pytest.mark.parametrize("value", ["hot", [1], True])
+def test_fault_28_settings_that_are_no_numbers_are_refused(name, value):
+    with pytest.raises(TypeError, match=f"^{name} must be a number"):
+        Sampling(**{name: value})
+
+
+def test_fault_28_a_temperature_is_needed():
+    with pytest.raises(TypeError, match="temperature must be a number, not None"):
+        Sampling(temperature=None)
+
+
 @pytest.mark.parametrize("settings", [{}, {"temperature": 0}, {"top_p": 0.9}, {"top_k": 2}, {"min_p": 0.1}])
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_rows_that_are_no_laws_name_the_step(settings, bad):

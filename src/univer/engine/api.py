@@ -32,7 +32,7 @@ def generate(
     max_new_tokens: int | None = None,
     max_length: int | None = None,
     eos_token_id: int | Sequence[int] | Literal["config"] | None = "config",
-    attention_mask: Tensor | None = None,
+    attention_mask: Tensor | Sequence[Any] | None = None,
     seed: int | Sequence[int] | None = None,
     generator: torch.Generator | None = None,
     streamer: Any = None,
@@ -77,10 +77,11 @@ def generate(
         min_p: keep tokens of at least this fraction of the largest probability; None keeps all.
         max_new_tokens: exact limit of new tokens; without it and `max_length` that of the configuration, else 128.
         max_length: exact limit of all tokens, prompt included.
-        eos_token_id: ids that end the text; by default those of `generation_config`, None for none.
-        attention_mask: `[b, L]`; padding on the left or right is stripped, gaps inside a prompt are refused.
-        seed: makes the run reproducible, whatever torch's global state; one for each prompt, or a single one, which is
-            that of the first prompt and that the others are made from.
+        eos_token_id: one or several ids that end the text; by default those of `generation_config`, None for none.
+        attention_mask: `[b, L]`, a tensor or lists; padding on the left or right is stripped, gaps inside a prompt are
+            refused.
+        seed: makes the run reproducible, whatever torch's global state; at least 0 and below 2**64. One for each
+            prompt, or a single one, which is that of the first prompt and that the others are made from.
         generator: a CPU generator in place of a seed, for one prompt.
         streamer: a streamer of transformers; gets the prompt and then every committed token once, in order.
         draft_temperature: temperature of the draft's laws; the target's by default. At temperature 0 it only ranks.
@@ -95,7 +96,8 @@ def generate(
             a state is refused. See `univer.engine.grammar.Grammar` for one that follows a grammar.
         stopping_criteria: criteria of the caller, `(input_ids [1, L], scores) -> bool`, asked once after every new
             token in order; `scores` is None without `output_scores`.
-        logprobs: keep the log-probabilities of every new token; a number keeps as many of the likeliest beside it.
+        logprobs: keep the log-probabilities of every new token; a number keeps as many of the likeliest beside it,
+            all where the vocabulary has fewer.
         output_scores: keep the row `[V]` of every new token after processors, temperature and filters.
         output_logits: keep the row `[V]` of every new token before all of them.
         settings: further settings by name, those of transformers' `GenerationConfig`: `repetition_penalty`,

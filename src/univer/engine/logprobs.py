@@ -63,7 +63,8 @@ class Wanted:
     """What of an `Account` is asked for.
 
     Attributes:
-        logprobs: number of most likely tokens beside every token; None for no log-probabilities at all.
+        logprobs: number of most likely tokens beside every token, all where the vocabulary has fewer; None for no
+            log-probabilities at all.
         scores: whether rows after processing are kept.
         logits: whether rows before processing are kept.
     """

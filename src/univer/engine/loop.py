@@ -14,6 +14,7 @@ from univer.engine.engine import Engine
 from univer.engine.logprobs import Account
 from univer.engine.options import Options, prompt_rows
 from univer.engine.row import Row, Step
+from univer.engine.settings import applied_settings, check_tokens
 from univer.engine.stats import GenerationStats, merged
 
 
@@ -57,14 +58,17 @@ class Generation(Iterator[Step]):
 
     def __init__(self, target: Any, draft: Any, input_ids: Any, options: Options, settings: dict[str, Any]) -> None:
         self.engine = Engine(target, draft)
-        prompts = prompt_rows(input_ids, options.attention_mask, readable_tokens(target))
+        vocabulary = readable_tokens(target)
+        prompts = prompt_rows(input_ids, options.attention_mask, vocabulary)
+        config = options.generation_config or getattr(target, "generation_config", None)
+        # Ids of the target's own end of the text are left alone, as in transformers: no token ever matches them.
+        check_tokens(applied_settings(config, settings) | {"eos_token_id": options.eos}, vocabulary)
         if options.streamer is not None and len(prompts) > 1:
             raise ValueError(f"a streamer takes one text, there are {len(prompts)} prompts")
         generators = options.random_sources(len(prompts))
         self.rows: list[Row] = []
         for prompt, generator in zip(prompts, generators, strict=True):
             self.rows.append(self.engine.enter(prompt, options, settings, generator))
-        config = options.generation_config or getattr(target, "generation_config", None)
         self._filler = _filler(config, self.rows[0].stop.eos)
         self._device = input_ids.device if isinstance(input_ids, Tensor) else torch.device("cpu")
 

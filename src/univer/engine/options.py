@@ -13,7 +13,7 @@ from torch import Tensor
 from univer.drafting.growth.parse import TreeSpec
 from univer.engine.logprobs import Wanted
 from univer.engine.processors import Processor
-from univer.engine.stopping import Criterion
+from univer.engine.stopping import Criterion, eos_tokens
 from univer.engine.warpers import Sampling
 from univer.methods import Method
 
@@ -32,7 +32,7 @@ class Options:
     max_new_tokens: int | None = None
     max_length: int | None = None
     eos_token_id: int | Sequence[int] | Literal["config"] | None = "config"
-    attention_mask: Tensor | None = None
+    attention_mask: Tensor | Sequence[Any] | None = None
     seed: int | Sequence[int] | None = None
     generator: torch.Generator | None = None
     streamer: Any = None
@@ -48,17 +48,16 @@ class Options:
     output_logits: bool = False
 
     def __post_init__(self) -> None:
-        # Both refuse values out of range, before anything is done with a model.
-        _ = self.sampling, self.draft_laws
+        self._check_objects()
+        # These refuse values out of range, before anything is done with a model.
+        _ = self.sampling, self.draft_laws, self.eos
         for name in ("max_new_tokens", "max_length", "seed"):
             value = getattr(self, name)
             several = list(value) if name == "seed" and isinstance(value, Sequence | np.ndarray) else [value]
             if value is not None and not all(_is_integer(entry) for entry in several):
                 raise TypeError(f"{name} must be an integer, not {value!r}")
-        if self.streamer is not None and not all(
-            callable(getattr(self.streamer, name, None)) for name in ("put", "end")
-        ):
-            raise TypeError(f"streamer must have methods put and end, as those of transformers: {self.streamer!r}")
+            if name == "seed" and value is not None and not all(0 <= entry < 1 << 64 for entry in several):
+                raise ValueError(f"seed must be at least 0 and below 2**64, not {value!r}")
         for name, entries in (("logits_processor", self.processors), ("stopping_criteria", self.criteria)):
             if not all(callable(entry) for entry in entries):
                 raise TypeError(f"{name} must be a callable or a list of them, not {getattr(self, name)!r}")
@@ -66,6 +65,29 @@ class Options:
             raise TypeError(
                 f"logprobs must be True, False or the number of most likely tokens beside each, not {self.logprobs!r}"
             )
+
+    def _check_objects(self) -> None:
+        """Refuse an object that lacks what it is needed for."""
+        if self.streamer is not None and not all(
+            callable(getattr(self.streamer, name, None)) for name in ("put", "end")
+        ):
+            raise TypeError(f"streamer must have methods put and end, as those of transformers: {self.streamer!r}")
+        needs = {
+            "generator": ("manual_seed", "a torch.Generator"),
+            "draft_sampling": ("laws", "a univer.engine.Sampling"),
+            "tokenizer": ("get_vocab", "a tokenizer of transformers"),
+            "draft_tokenizer": ("get_vocab", "a tokenizer of transformers"),
+            "generation_config": ("eos_token_id", "a GenerationConfig of transformers"),
+        }
+        for name, (attribute, kind) in needs.items():
+            value = getattr(self, name)
+            if value is not None and not hasattr(value, attribute):
+                raise TypeError(f"{name} must be {kind}, not {value!r}")
+
+    @property
+    def eos(self) -> frozenset[int]:
+        """The caller's own end-of-text ids; none where those of a configuration are asked for."""
+        return eos_tokens(self.eos_token_id, None)
 
     @property
     def processors(self) -> list[Processor]:
@@ -99,10 +121,15 @@ class Options:
             raise ValueError("pass draft_temperature or draft_sampling, not both")
         if self.draft_sampling is not None:
             return self.draft_sampling
-        if self.temperature == 0:
-            return Sampling(temperature=self.draft_temperature or 1.0)
         temperature = self.temperature if self.draft_temperature is None else self.draft_temperature
-        return Sampling(temperature, self.top_k, self.top_p, self.min_p)
+        filters = (self.top_k, self.top_p, self.min_p)
+        if self.temperature == 0:
+            temperature, filters = temperature or 1.0, (None, None, None)
+        try:
+            return Sampling(temperature, *filters)
+        except (TypeError, ValueError) as error:
+            # The settings of the target were sound, so this is about the one of the draft.
+            raise type(error)(f"draft_{error}") from None
 
     def random_source(self) -> torch.Generator:
         """The generator of a single row, see `random_sources`."""
@@ -164,47 +191,52 @@ def _is_integer(value: Any) -> bool:
 
 
 def _derived_seed(seed: int, row: int) -> int:
-    return int(np.random.SeedSequence([seed % (1 << 64), row]).generate_state(1, np.uint64)[0] >> 1)
+    return int(np.random.SeedSequence([seed, row]).generate_state(1, np.uint64)[0] >> 1)
 
 
-def prompt_rows(input_ids: Any, attention_mask: Tensor | None, vocabulary: int) -> list[list[int]]:
+def prompt_rows(input_ids: Any, attention_mask: Any, vocabulary: int) -> list[list[int]]:
     """The ids of every prompt, without padding on its left or right.
 
     Args:
         input_ids: `[b, L]` or `[L]`, int64, or a list of lists of different lengths.
-        attention_mask: same shape, 0 on padding; None if there is none.
+        attention_mask: same shape, 0 on padding, a tensor or lists; None if there is none.
         vocabulary: number of token ids of the target.
 
     Returns:
         The ids of each.
 
     Raises:
-        ValueError: a prompt is empty, has gaps inside, or ids outside the vocabulary.
+        ValueError: a prompt is empty, has gaps inside, or ids outside the vocabulary; of several prompts the message
+            has the number, from 0.
         TypeError: no ids, or not whole numbers.
 
     Example:
         >>> prompt_rows([[0, 5, 7], [6, 4, 0]], torch.tensor([[0, 1, 1], [1, 1, 0]]), 10)
         [[5, 7], [6, 4]]
     """
-    if isinstance(input_ids, Sequence) and input_ids and all(isinstance(row, Sequence | Tensor) for row in input_ids):
-        rows = list(input_ids)
-    else:
-        rows = list(_as_ids(input_ids))
-    masks: list[Tensor | None] = [None] * len(rows)
+    rows = list(input_ids) if _are_rows(input_ids) else list(_as_ids(input_ids))
+    masks: list[Any] = [None] * len(rows)
     if attention_mask is not None:
-        own = attention_mask if attention_mask.dim() > 1 else attention_mask[None]
-        if len(own) != len(rows):
-            raise ValueError(f"attention_mask has {len(own)} rows for {len(rows)} prompts")
-        masks = list(own)
-    return [prompt_tokens(row, mask, vocabulary) for row, mask in zip(rows, masks, strict=True)]
+        masks = list(attention_mask) if _are_rows(attention_mask) else _mask_rows(attention_mask)
+        if len(masks) != len(rows):
+            raise ValueError(f"attention_mask has {len(masks)} rows for {len(rows)} prompts")
+    prompts = []
+    for number, (row, mask) in enumerate(zip(rows, masks, strict=True)):
+        try:
+            prompts.append(prompt_tokens(row, mask, vocabulary))
+        except (TypeError, ValueError) as error:
+            if len(rows) == 1:
+                raise
+            raise type(error)(f"prompt {number}: {error}") from None
+    return prompts
 
 
-def prompt_tokens(input_ids: Any, attention_mask: Tensor | None, vocabulary: int) -> list[int]:
+def prompt_tokens(input_ids: Any, attention_mask: Any, vocabulary: int) -> list[int]:
     """The ids of one prompt, without padding on its left or right.
 
     Args:
         input_ids: `[1, L]` or `[L]`, int64.
-        attention_mask: same shape, 0 on padding; None if there is none.
+        attention_mask: same shape, 0 on padding, a tensor or lists; None if there is none.
         vocabulary: number of token ids of the target.
 
     Returns:
@@ -223,7 +255,7 @@ def prompt_tokens(input_ids: Any, attention_mask: Tensor | None, vocabulary: int
         raise ValueError(f"one prompt is expected here, got {len(ids)}")
     tokens = ids[0]
     if attention_mask is not None:
-        mask = attention_mask.reshape(-1).bool().to(tokens.device)
+        mask = _as_mask(attention_mask).reshape(-1).bool().to(tokens.device)
         if mask.shape != tokens.shape:
             raise ValueError(f"attention_mask has {len(mask)} entries for {len(tokens)} tokens")
         shown = mask.nonzero().flatten()
@@ -240,6 +272,26 @@ def prompt_tokens(input_ids: Any, attention_mask: Tensor | None, vocabulary: int
     return prompt
 
 
+def _are_rows(value: Any) -> bool:
+    """Whether a value is a list of rows, which may differ in length."""
+    listed = isinstance(value, Sequence) and not isinstance(value, str | bytes) and len(value) > 0
+    return listed and all(isinstance(row, Sequence | Tensor | np.ndarray) for row in value)
+
+
+def _mask_rows(value: Any) -> list[Tensor]:
+    mask = _as_mask(value)
+    return list(mask if mask.dim() > 1 else mask[None])
+
+
+def _as_mask(value: Any) -> Tensor:
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(
+            f"attention_mask must hold 1 for a token and 0 for padding, in a tensor or a list, not {value!r}"
+        ) from None
+
+
 def _as_ids(input_ids: Any) -> Tensor:
     """Token ids as a tensor `[b, L]`."""
     if isinstance(input_ids, Mapping) or hasattr(input_ids, "input_ids"):
@@ -248,9 +300,15 @@ def _as_ids(input_ids: Any) -> Tensor:
         )
     if not isinstance(input_ids, Tensor | Sequence | np.ndarray) or isinstance(input_ids, str | bytes):
         raise TypeError(
-            f"input_ids must be a tensor of token ids, not a {type(input_ids).__name__}: encode the prompt first"
+            f"input_ids must be a tensor or a list of token ids, not a {type(input_ids).__name__}: "
+            "encode the prompt first"
         )
-    ids = torch.as_tensor(input_ids)
+    try:
+        ids = torch.as_tensor(input_ids)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(
+            f"input_ids must hold whole numbers, in one list or in a list for each prompt, not {input_ids!r}"
+        ) from None
     if ids.dim() == 1:
         ids = ids[None]
     if ids.numel() and (ids.is_floating_point() or ids.dtype == torch.bool):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import Any
 
 # For each setting the values that change nothing. None and empty collections never do.
@@ -47,6 +48,14 @@ REFUSED_WHEN_SAMPLING: dict[str, tuple[Any, ...]] = {
     "epsilon_cutoff": (0.0,),
     "eta_cutoff": (0.0,),
 }
+# Those that name tokens.
+TOKENS = (
+    "eos_token_id",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "suppress_tokens",
+    "begin_suppress_tokens",
+)
 # Arguments of transformers' `generate` that carry objects.
 OBJECTS = (
     "prefix_allowed_tokens_fn",
@@ -116,6 +125,50 @@ def applied_settings(generation_config: Any, overrides: Mapping[str, Any]) -> di
         for name in APPLIED
     }
     return {name: value for name, value in values.items() if _has_effect(value, APPLIED[name])}
+
+
+def check_tokens(settings: Mapping[str, Any], vocabulary: int) -> None:
+    """Refuse settings that name a token which the target does not have.
+
+    Args:
+        settings: values by name; those that name no tokens are passed over.
+        vocabulary: number of token ids of the target.
+
+    Raises:
+        TypeError: an id is no whole number.
+        ValueError: an id is outside the vocabulary.
+
+    Example:
+        >>> check_tokens({"suppress_tokens": [3, 60]}, 50)
+        Traceback (most recent call last):
+            ...
+        ValueError: suppress_tokens holds 60, which is outside the target's vocabulary: ids go from 0 to 49
+    """
+    for name in TOKENS:
+        if settings.get(name) is None:
+            continue
+        for token in token_ids(name, settings[name]):
+            if not 0 <= token < vocabulary:
+                raise ValueError(
+                    f"{name} holds {token}, which is outside the target's vocabulary: ids go from 0 to {vocabulary - 1}"
+                )
+
+
+def token_ids(name: str, value: Any) -> list[int]:
+    """The token ids of a setting: one, or several in a tensor or a list.
+
+    Args:
+        name: the setting, for the message.
+        value: its value.
+
+    Raises:
+        TypeError: an id is no whole number.
+    """
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    ids = list(plain) if isinstance(plain, Iterable) and not isinstance(plain, str | bytes | Mapping) else [plain]
+    if not all(isinstance(token, Integral) and not isinstance(token, bool) for token in ids):
+        raise TypeError(f"{name} must be a token id or a list of them, whole numbers, not {value!r}")
+    return [int(token) for token in ids]
 
 
 def _has_effect(value: Any, harmless: tuple[Any, ...]) -> bool:

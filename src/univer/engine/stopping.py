@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from univer.engine.outside import outside_inference
+from univer.engine.settings import token_ids
 
 StopReason = Literal["eos", "stop_string", "criterion", "time", "length", "cancelled"]
 
@@ -81,7 +82,19 @@ class StopRule:
 
 def _holds(criterion: Criterion, text: Tensor, scores: tuple[Tensor, ...] | None) -> bool:
     with outside_inference():
-        return bool(torch.as_tensor(criterion(text.clone(), scores)).any())
+        answer = criterion(text.clone(), scores)
+        try:
+            verdict = torch.as_tensor(answer)
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(
+                f"the stopping criterion {criterion!r} answered {answer!r}: return True where the text ends, else False"
+            ) from None
+        if verdict.numel() != 1:
+            raise ValueError(
+                f"the stopping criterion {criterion!r} gave {verdict.numel()} answers: criteria see one text at a "
+                "time, ids [1, L], so return one truth value"
+            )
+        return bool(verdict)
 
 
 def stop_string_criterion(stop_strings: str | Sequence[str], tokenizer: Any) -> Criterion:
@@ -129,13 +142,26 @@ def eos_tokens(eos_token_id: int | Sequence[int] | Literal["config"] | None, gen
     """The end-of-sequence ids of a request.
 
     Args:
-        eos_token_id: one id, several, None for none, or `"config"` for those of the generation configuration.
+        eos_token_id: one id, several, None for none, or `"config"` for those of the generation configuration. As in
+            transformers, -1 is the id of no token.
         generation_config: the target's, or None.
+
+    Raises:
+        TypeError: an id is no whole number.
+        ValueError: an id is below -1.
+
+    Example:
+        >>> sorted(eos_tokens([2, 7, -1], None))
+        [2, 7]
     """
-    ids = getattr(generation_config, "eos_token_id", None) if eos_token_id == "config" else eos_token_id
-    if ids is None:
+    from_config = isinstance(eos_token_id, str) and eos_token_id == "config"
+    found = getattr(generation_config, "eos_token_id", None) if from_config else eos_token_id
+    if found is None:
         return frozenset()
-    return frozenset([int(ids)] if isinstance(ids, int) else map(int, ids))
+    ids = token_ids("eos_token_id", found)
+    if min(ids, default=0) < -1:
+        raise ValueError(f"eos_token_id holds {min(ids)}, which is the id of no token; None is for no end of the text")
+    return frozenset(ids) - {-1}
 
 
 def length_limit(

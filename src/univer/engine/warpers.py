@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -32,6 +33,7 @@ class Sampling:
 
     Raises:
         ValueError: a setting is out of its range.
+        TypeError: a setting is no number.
 
     Example:
         >>> Sampling(temperature=0.5, top_k=2).laws(torch.tensor([[0.0, 1.0, 2.0]]))
@@ -44,6 +46,11 @@ class Sampling:
     min_p: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("temperature", "top_k", "top_p", "min_p"):
+            value = getattr(self, name)
+            may_be_none = name != "temperature"
+            if not (value is None and may_be_none) and (isinstance(value, bool) or not isinstance(value, Real)):
+                raise TypeError(f"{name} must be a number{' or None' * may_be_none}, not {value!r}")
         if not math.isfinite(self.temperature) or self.temperature < 0:
             raise ValueError(f"temperature must be 0 (greedy) or positive, not {self.temperature}")
         if 0 < self.temperature < SMALLEST_TEMPERATURE:
@@ -51,7 +58,7 @@ class Sampling:
                 f"temperature {self.temperature} is too small to divide by (at least {SMALLEST_TEMPERATURE}); "
                 "use temperature=0 for greedy decoding"
             )
-        if self.top_k is not None and (isinstance(self.top_k, bool) or self.top_k != int(self.top_k) or self.top_k < 1):
+        if self.top_k is not None and (self.top_k < 1 or self.top_k % 1 != 0):
             raise ValueError(f"top_k must be a whole number of at least 1, not {self.top_k}; None keeps every token")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p must be in (0, 1], not {self.top_p}; None keeps every token")
