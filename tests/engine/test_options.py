@@ -97,6 +97,12 @@ def test_masks_of_another_type_are_refused_by_name(mask):
         prompt_rows([[0, 4, 5]], mask, 10)
 
 
+@pytest.mark.parametrize("mask", [torch.tensor([[0.0, 0.0, -torch.inf]]), [[0, 1, 2]]])
+def test_masks_of_other_numbers_are_refused(mask):
+    with pytest.raises(ValueError, match="attention_mask must hold 1 for a token and 0 for padding"):
+        prompt_rows([[0, 4, 5]], mask, 10)
+
+
 def test_a_flat_list_is_a_prompt():
     assert prompt_tokens([4, 5], None, 10) == [4, 5]
 

@@ -284,12 +284,15 @@ def _mask_rows(value: Any) -> list[Tensor]:
 
 
 def _as_mask(value: Any) -> Tensor:
+    wanted = "attention_mask must hold 1 for a token and 0 for padding, in a tensor or a list"
     try:
-        return torch.as_tensor(value)
+        mask = torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(
-            f"attention_mask must hold 1 for a token and 0 for padding, in a tensor or a list, not {value!r}"
-        ) from None
+        raise TypeError(f"{wanted}, not {value!r}") from None
+    # A mask that is added to scores has 0 where this one has 1.
+    if not bool(((mask == 0) | (mask == 1)).all()):
+        raise ValueError(f"{wanted}, not {mask.tolist()}")
+    return mask
 
 
 def _as_ids(input_ids: Any) -> Tensor:
