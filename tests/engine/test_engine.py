@@ -123,6 +123,8 @@ def test_a_request_that_is_refused_adds_nothing():
     with pytest.raises(ValueError, match="repetition_penalty"):
         engine.add(PROMPTS[0], encoder_repetition_penalty=1.3, repetition_penalty=1.3)
     assert not engine.busy
+    with pytest.raises(ValueError, match="forced_eos_token_id"):
+        engine.add(PROMPTS[0], forced_eos_token_id=9999)
     assert engine.add(PROMPTS[0], max_new_tokens=0).ended
 
 

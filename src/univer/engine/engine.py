@@ -18,6 +18,7 @@ from univer.engine.drafts import as_draft
 from univer.engine.options import Options, prompt_tokens, split_settings
 from univer.engine.probe import check_tree_attention
 from univer.engine.row import Row, Step
+from univer.engine.settings import applied_settings, check_tokens
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,7 +94,10 @@ class Engine:
             ValueError: something in the request is not supported; nothing was added.
         """
         request, settings = split_settings(options)
-        prompt = prompt_tokens(input_ids, request.attention_mask, readable_tokens(self.target))
+        vocabulary = readable_tokens(self.target)
+        prompt = prompt_tokens(input_ids, request.attention_mask, vocabulary)
+        config = request.generation_config or getattr(self.target, "generation_config", None)
+        check_tokens(applied_settings(config, settings) | {"eos_token_id": request.eos}, vocabulary)
         return self.enter(prompt, request, settings, request.random_source())
 
     def enter(

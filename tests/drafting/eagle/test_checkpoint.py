@@ -165,6 +165,13 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         load_head(parts)
 
 
+def test_the_suggested_tree_may_depend_on_the_precision(tmp_path: Path) -> None:
+    target, table = tiny("llama"), {"float32": "2x2", "bfloat16": "3x3"}
+    for number, (suggested, expected) in enumerate([("1x3", "1x3"), (table, "2x2"), ({"float16": "3x3"}, None)]):
+        directory = write(tmp_path / str(number), LLAMA | {"suggested_tree": suggested}, eagle1())
+        assert eagle_draft(target, directory).suggested_tree == expected
+
+
 def test_the_targets_own_embeddings_are_shared(tmp_path: Path) -> None:
     target = tiny("llama")
     table = target.get_input_embeddings().weight.detach()

@@ -85,6 +85,9 @@ def eagle_draft(target: Any, directory: str | Path | None = None) -> EagleDraft:
     _, _, layers = decoder_layers(target)
     head = load_head(directory, len(layers), table.detach(), table.dtype).to(table.device)
     tree = read_settings(Path(directory)).get("suggested_tree")
+    if isinstance(tree, dict):
+        # What a tree of some size costs beside a single token depends on the precision.
+        tree = tree.get(str(table.dtype).removeprefix("torch."))
     return EagleDraft(pack(head.requires_grad_(False)), target, f"eagle={Path(directory).name}", tree)
 
 
