@@ -187,11 +187,13 @@ class DropIn:
         if not as_dict:
             return sequences
         longest = sequences.shape[1] - width
+        # The field was called past_key_values before.
+        known = {field.name for field in fields(GenerateDecoderOnlyOutput)}
         return GenerateDecoderOnlyOutput(
             sequences=sequences,
             scores=_by_step([row.account.scores for row in rows], longest),
             logits=_by_step([row.account.logits for row in rows], longest),
-            cache=cache,
+            **{next(name for name in CACHES if name in known): cache},
         )
 
 
