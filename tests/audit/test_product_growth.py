@@ -124,3 +124,31 @@ def test_all_trees_of_a_policy_measure_as_grown_trees() -> None:
     model = make_model("medley", 3, 3, 0)
     grown = Grown(model, product_trees(policy.start("fixed", greedy=False), model, 2), 2)
     assert grown.measure(lambda forest, laws: univer.outcome_law(forest, laws, "membership")).error < 1e-12
+
+
+class Limited:
+    """A grower of whose trees fewer nodes are wanted, as in an engine with a node budget."""
+
+    def __init__(self, grower, nodes: int) -> None:  # type: ignore[no-untyped-def]
+        self.grower, self.nodes, self.settle = grower, nodes, grower.settle
+
+    def begin(self, depth: int, nodes: int | None = None):  # type: ignore[no-untyped-def]
+        return self.grower.begin(depth, self.nodes)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("text", "law", "method"),
+    [
+        ("2x2", "greedy", "univer"),
+        ("2x2", "swor", "traversal"),
+        ("grow:nodes=6,depth=2,top_k=2,threshold=0.01", "greedy", "univer"),
+        ("eagle2:nodes=6,depth=2,top_k=2", "fixed", "membership"),
+    ],
+)
+def test_trees_under_a_node_budget_are_exact(text: str, law: str, method: str, nodes: int) -> None:
+    model = make_model("smooth", 4, 3, 2)
+    trees = list(product_trees(Limited(parse_tree(text).start(law, greedy=False), nodes), model, 2))
+    assert max(len(tree) - 1 for _, tree, _ in trees) == nodes
+    grown = Grown(model, trees, 2)
+    assert grown.measure(lambda forest, laws: univer.outcome_law(forest, laws, method)).error < 1e-12

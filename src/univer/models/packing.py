@@ -1,7 +1,7 @@
 """Weights laid out for passes over a few rows, which is what a drafted tree asks of a CPU.
 
-In float32 a CPU multiplies a weight matrix by 4 to 100 rows by copying the whole matrix into blocks first, on every
-call; that costs two to five times as much as a single row. oneDNN, which comes with torch, can keep the blocks.
+In float32 a CPU multiplies a weight matrix by some tens of rows by copying the whole matrix into blocks first, on every
+call, which costs more than the product. oneDNN, which comes with torch, can keep the blocks.
 """
 
 from __future__ import annotations
