@@ -1,0 +1,187 @@
+"""A run of a benchmark in a folder: what it was run with, what was measured, what follows from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import univer
+from univer.bench.machine import machine
+
+FORMAT = 1
+MANIFEST, RECORDS, SUMMARY = "manifest.json", "records.jsonl", "summary.json"
+
+Record = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+def key(record: Mapping[str, Any]) -> Key:
+    """What tells the records of a run apart: prompt, draft, tree, method and temperature.
+
+    Example:
+        >>> key({"prompt": "81", "draft": None, "tree": None, "method": "plain", "temperature": 1.0})
+        ('81', None, None, 'plain', 1.0)
+    """
+    return tuple(record[name] for name in ("prompt", "draft", "tree", "method", "temperature"))
+
+
+class RunFolder:
+    """A folder with a manifest, records and a summary; a run that was interrupted goes on where it ended.
+
+    Records are added to a file line by line as soon as they are measured, so a killed process loses the one that it was
+    at. Nothing that was measured is ever overwritten.
+
+    Args:
+        path: the folder, which holds a manifest.
+
+    Attributes:
+        path: the folder.
+        manifest: `format`, `kind`, `settings`, `machine`, `commit` and `started`.
+
+    Raises:
+        ValueError: the folder is not that of a run, or was written by a newer version.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not (self.path / MANIFEST).is_file():
+            raise ValueError(f"{path} is not the folder of a run: it has no {MANIFEST}")
+        try:
+            self.manifest: dict[str, Any] = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
+            version = int(self.manifest["format"])
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{self.path / MANIFEST} cannot be read ({error})") from error
+        if version > FORMAT:
+            raise ValueError(f"{path} has format {version}, this version of univer reads {FORMAT}: update univer")
+        self._records = self._read()
+        self._done = {key(record) for record in self._records}
+
+    @classmethod
+    def open(cls, path: str | Path, kind: str, settings: Mapping[str, Any]) -> RunFolder:
+        """Begin a run in a new folder, or go on with one that has the same settings.
+
+        Args:
+            path: the folder; it may exist if it is empty.
+            kind: what is run, such as `"replay"`.
+            settings: everything the figures depend on, as JSON has it.
+
+        Raises:
+            ValueError: the folder holds something else, or a run of another kind or with other settings, which are
+                named.
+        """
+        folder, wanted = Path(path), json.loads(json.dumps(dict(settings)))
+        if (folder / MANIFEST).exists():
+            run = cls(folder)
+            run._same(kind, wanted)
+            return run
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ValueError(f"{folder} exists already and is not the folder of a run: choose a new one")
+        folder.mkdir(parents=True, exist_ok=True)
+        manifest = {
+            "format": FORMAT,
+            "kind": kind,
+            "settings": wanted,
+            "machine": machine(),
+            "commit": commit(),
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        _write(folder / MANIFEST, manifest)
+        return cls(folder)
+
+    @property
+    def records(self) -> list[Record]:
+        """All records so far, in the order in which they were measured."""
+        return list(self._records)
+
+    @property
+    def done(self) -> frozenset[Key]:
+        """The keys of all records so far."""
+        return frozenset(self._done)
+
+    def append(self, record: Record) -> None:
+        """Add a record and see to it that it is on the disk.
+
+        Raises:
+            ValueError: there is a record with its key already.
+        """
+        own = key(record)
+        if own in self._done:
+            raise ValueError(f"the run has a record of {own} already")
+        with (self.path / RECORDS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._records.append(record)
+        self._done.add(own)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Write the summary, in place of an earlier one."""
+        _write(self.path / SUMMARY, summary)
+
+    def _read(self) -> list[Record]:
+        """The records; a last line that was cut off when the process was killed is left out."""
+        path = self.path / RECORDS
+        if not path.exists():
+            return []
+        content = path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        records = []
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                record = json.loads(line)
+                key(record)
+            except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+                raise ValueError(f"{path} line {number} is no record ({error})") from error
+            records.append(record)
+        return records
+
+    def _same(self, kind: str, settings: dict[str, Any]) -> None:
+        if self.manifest["kind"] != kind:
+            raise ValueError(f"{self.path} holds a run of kind {self.manifest['kind']!r}, not {kind!r}")
+        held = self.manifest["settings"]
+        for name in {**held, **settings}:
+            if held.get(name) != settings.get(name):
+                raise ValueError(
+                    f"{self.path} holds a run with {name} = {held.get(name)!r}, not {settings.get(name)!r}: "
+                    "choose another folder, or the same settings to go on with it"
+                )
+        # What a killed process left of its last line would run into the next record.
+        path = self.path / RECORDS
+        if path.exists():
+            whole = path.read_bytes().rfind(b"\n") + 1
+            if whole < path.stat().st_size:
+                os.truncate(path, whole)
+
+
+def commit() -> str | None:
+    """The git commit that the package runs from, with a plus sign if files differ from it; None outside a clone."""
+    place = Path(univer.__file__).parent
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"],
+            cwd=place,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        ).stdout.strip()
+        tracked = subprocess.run(
+            ["git", "ls-files", "--error-unmatch", Path(univer.__file__).name],
+            cwd=place,
+            capture_output=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found if tracked.returncode == 0 else None
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
