@@ -23,10 +23,10 @@ def test_a_file_in_the_format_of_spec_bench(tmp_path: Path) -> None:
         '{"question_id": 83, "category": "rag", "turns": ["Four"]}\n',
         encoding="utf-8",
     )
-    assert [(prompt.name, prompt.text) for prompt in load_prompts(path)] == [
-        ("81", "One"),
-        ("83", "Four"),
-        ("82", "Three"),
+    assert [(prompt.name, prompt.text, prompt.later) for prompt in load_prompts(path)] == [
+        ("81", "One", ("Two",)),
+        ("83", "Four", ()),
+        ("82", "Three", ()),
     ]
 
 
@@ -47,3 +47,14 @@ def test_the_chat_template_is_used_once() -> None:
     assert tokenizer.decode(ids[0]) == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
     tokenizer.chat_template = None
     assert tokenizer.decode(encode(tokenizer, "hi")[0]) == "hi"
+
+
+def test_earlier_turns_go_through_the_template_as_well() -> None:
+    tokenizer = byte_tokenizer()
+    ids = encode(tokenizer, "more", [("hi", "yes?")])
+    assert tokenizer.decode(ids[0]) == (
+        "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nyes?<|im_end|>\n"
+        "<|im_start|>user\nmore<|im_end|>\n<|im_start|>assistant\n"
+    )
+    tokenizer.chat_template = None
+    assert tokenizer.decode(encode(tokenizer, "more", [("hi", "yes?")])[0]) == "hi\n\nyes?\n\nmore"

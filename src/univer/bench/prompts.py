@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -20,20 +21,22 @@ class Prompt:
         name: its id.
         kind: the kind of task.
         text: what the user says.
+        later: what the user says after each answer, in a conversation of several turns.
     """
 
     name: str
     kind: str
     text: str
+    later: tuple[str, ...] = ()
 
 
 def load_prompts(path: str | Path | None = None, limit: int | None = None) -> list[Prompt]:
     """Read prompts, the kinds in turn where a limit cuts them.
 
     Args:
-        path: a JSONL file with `turns` (the first one counts) and, if there are, `question_id` and `category`: the
-            format of Spec-Bench; or with `text` and, if there is, `kind`. None for the 36 prompts of six kinds that
-            come with the package to report on.
+        path: a JSONL file with `turns` and, if there are, `question_id` and `category`: the format of Spec-Bench; or
+            with `text` and, if there is, `kind`. None for the 36 prompts of six kinds that come with the package to
+            report on.
         limit: how many prompts to take: first one of every kind, then a second one, and so on.
 
     Returns:
@@ -65,26 +68,30 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
 def _read(line: str, number: int) -> Prompt:
     try:
         entry: dict[str, Any] = json.loads(line)
-        text = entry["text"] if "text" in entry else entry["turns"][0]
-    except (json.JSONDecodeError, KeyError, IndexError, TypeError) as error:
+        text, *later = [entry["text"]] if "text" in entry else entry["turns"]
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"line {number} is no prompt: expected an object with 'text' or a list 'turns' ({error})"
         ) from error
     kind = entry.get("category", entry.get("kind", "prompt"))
-    return Prompt(str(entry.get("question_id", number)), str(kind), text)
+    return Prompt(str(entry.get("question_id", number)), str(kind), text, tuple(later))
 
 
-def encode(tokenizer: Any, text: str) -> Tensor:
+def encode(tokenizer: Any, text: str, earlier: Sequence[tuple[str, str]] = ()) -> Tensor:
     """Token ids of a prompt `[1, L]`, through the chat template where the tokenizer has one.
+
+    Without a template the turns of a conversation are paragraphs.
 
     Args:
         tokenizer: a tokenizer of transformers.
         text: what the user says.
+        earlier: the turns before it, each with what the user said and the answer.
     """
     if getattr(tokenizer, "chat_template", None):
-        message = [{"role": "user", "content": text}]
-        text = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
+        said = [(role, part) for turn in earlier for role, part in zip(("user", "assistant"), turn, strict=True)]
+        messages = [{"role": role, "content": part} for role, part in [*said, ("user", text)]]
+        text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         ids = tokenizer(text, add_special_tokens=False).input_ids
     else:
-        ids = tokenizer(text).input_ids
+        ids = tokenizer("\n\n".join([*(part for turn in earlier for part in turn), text])).input_ids
     return torch.tensor([ids])

@@ -1,0 +1,66 @@
+"""Which prompts a benchmark asks: task groups, and the part of them that a seed draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from univer.bench.prompts import Prompt
+
+MULTI_TURN = "multi-turn conversation"
+# Spec-Bench took these categories from MT-bench; together they are one of its six task groups.
+MT_BENCH = frozenset({"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"})
+
+
+def task_group(kind: str) -> str:
+    """The task group of a category.
+
+    Example:
+        >>> task_group("roleplay"), task_group("rag")
+        ('multi-turn conversation', 'rag')
+    """
+    return MULTI_TURN if kind in MT_BENCH else kind
+
+
+def choose(
+    prompts: Sequence[Prompt], groups: Sequence[str] | None = None, count: int | None = None, seed: int = 0
+) -> list[Prompt]:
+    """The prompts to ask, the task groups in turn, so that a run that ends early has seen all of them.
+
+    Args:
+        prompts: all prompts.
+        groups: the task groups to take; None for all.
+        count: how many of each group, drawn at random; None for all. A group with fewer gives what it has.
+        seed: of the draw; a group's does not depend on which other groups are taken.
+
+    Returns:
+        The prompts, with the task group as their kind.
+
+    Raises:
+        ValueError: two prompts have one name, or a group does not exist.
+
+    Example:
+        >>> prompts = [Prompt("81", "writing", "Write."), Prompt("82", "math", "Add."), Prompt("181", "qa", "Who?")]
+        >>> [prompt.name for prompt in choose(prompts)]
+        ['81', '181', '82']
+    """
+    names = [prompt.name for prompt in prompts]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"two prompts are called {min(repeated)!r}: give each a question_id of its own")
+    grouped: dict[str, list[Prompt]] = {}
+    for prompt in prompts:
+        group = task_group(prompt.kind)
+        grouped.setdefault(group, []).append(replace(prompt, kind=group))
+    if unknown := set(groups or ()) - grouped.keys():
+        raise ValueError(f"there is no task group {min(unknown)!r}; there are {', '.join(grouped)}")
+    drawn = [
+        _draw(own, count, f"{seed} {group}") for group, own in grouped.items() if groups is None or group in groups
+    ]
+    return [own[rank] for rank in range(max(map(len, drawn))) for own in drawn if rank < len(own)]
+
+
+def _draw(prompts: list[Prompt], count: int | None, seed: str) -> list[Prompt]:
+    if count is None or count >= len(prompts):
+        return prompts
+    return [prompts[place] for place in sorted(Random(seed).sample(range(len(prompts)), count))]
