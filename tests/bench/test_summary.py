@@ -49,6 +49,13 @@ def test_a_gain_needs_the_reference_on_the_same_tree():
     assert row_of(summarise(records), "univer")["gain"] is None
 
 
+def test_a_tree_without_the_reference_is_compared_with_that_on_another_where_one_is_named():
+    records = [replayed("1", "univer", [2.2], tree="grow"), replayed("1", "rrsw", [2.0])]
+    row = row_of(summarise(records, reference_tree="2x5"), "univer")
+    assert row["gain"]["value"] == pytest.approx(0.1)
+    assert row["reference_tree"] == "2x5"
+
+
 def test_groups_have_rows_of_their_own():
     summary = summarise([replayed("1", "univer", [2.0]), replayed("2", "univer", [4.0], group="rag")])
     assert row_of(summary, "univer", "rag")["tau"]["value"] == 4.0

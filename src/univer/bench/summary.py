@@ -16,7 +16,9 @@ CELL = ("draft", "tree", "method", "temperature")
 Cell = tuple[Any, ...]
 
 
-def summarise(records: Sequence[Record], reference: str = REFERENCE) -> dict[str, Any]:
+def summarise(
+    records: Sequence[Record], reference: str = REFERENCE, reference_tree: str | None = None
+) -> dict[str, Any]:
     """The table of a run.
 
     There is a row for every draft, tree, method and temperature, over all prompts and over those of each task group.
@@ -26,13 +28,14 @@ def summarise(records: Sequence[Record], reference: str = REFERENCE) -> dict[str
     Args:
         records: records of a `RunFolder`.
         reference: the method whose tau the gains are relative to, on the same draft, tree and temperature.
+        reference_tree: the tree on which it stands for trees that it was not measured on.
 
     Returns:
         `reference` and `rows`. A row has `group`, `source`, `draft`, `tree`, `method`, `temperature`, `prompts`,
-        `nodes`, `tau`, `gain`, `survival` (probability that at least 1, 2, ... drafted tokens are kept),
-        `conditional` (the same given one token less) and, from live runs, `rate` (tokens per second without the
-        prefill), `speedup` (over plain decoding) and `phases` (seconds of a round by phase; of the prefill, seconds of
-        a text). What was not measured is None.
+        `nodes`, `tau`, `gain` with `reference_tree`, the tree of its reference, `survival` (probability that at least
+        1, 2, ... drafted tokens are kept), `conditional` (the same given one token less) and, from live runs, `rate`
+        (tokens per second without the prefill), `speedup` (over plain decoding) and `phases` (seconds of a round by
+        phase; of the prefill, seconds of a text). What was not measured is None.
 
     Example:
         >>> record = {"source": "replay", "group": "qa", "draft": "d", "tree": "2x1", "temperature": 1.0, "nodes": 2}
@@ -51,7 +54,9 @@ def summarise(records: Sequence[Record], reference: str = REFERENCE) -> dict[str
             cell: {name: record for name, record in own.items() if group in (ALL, record["group"])}
             for cell, own in cells.items()
         }
-        rows += [_row(group, cell, own, of_group, reference) for cell, own in of_group.items() if own]
+        for cell, own in of_group.items():
+            if own:
+                rows.append(_row(group, cell, own, of_group, (reference, reference_tree)))
     return {"reference": reference, "rows": rows}
 
 
@@ -70,9 +75,17 @@ def decode_seconds(record: Record) -> float:
 
 
 def _row(
-    group: str, cell: Cell, own: dict[str, Record], cells: dict[Cell, dict[str, Record]], reference: str
+    group: str,
+    cell: Cell,
+    own: dict[str, Record],
+    cells: dict[Cell, dict[str, Record]],
+    reference: tuple[str, str | None],
 ) -> dict[str, Any]:
     draft, tree, method, temperature = cell
+    compared = next(
+        (place for place in (tree, reference[1]) if (draft, place, reference[0], temperature) in cells), None
+    )
+    itself = (method, tree) == (reference[0], compared)
     records = list(own.values())
     taus = {name: tau for name, record in own.items() if (tau := tau_of(record)) is not None}
     survival = _survival(records)
@@ -83,7 +96,8 @@ def _row(
         "prompts": len(records),
         "nodes": _mean(record.get("nodes") for record in records),
         "tau": vars(mean_interval(list(taus.values()))) if taus and method != PLAIN else None,
-        "gain": _gain(taus, cells.get((draft, tree, reference, temperature), {})) if method != reference else None,
+        "gain": None if itself else _gain(taus, cells.get((draft, compared, reference[0], temperature), {})),
+        "reference_tree": None if itself else compared,
         "survival": [vars(mean_interval(values)) for values in survival],
         "conditional": _conditional(survival),
         "rate": None,

@@ -1,0 +1,82 @@
+"""The experiments of arXiv 2605.04543, each as the cells that have to be measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FAMILY = ("rrsw", "traversal", "greedy", "univer", "univer:gain")
+GROWN = "grow:nodes=62,depth=5"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What one command measures.
+
+    Attributes:
+        name: what `univer reproduce` calls it.
+        question: what it answers, in a sentence.
+        trees: trees by name, each with the methods compared on it, as `entries_for` takes them.
+        temperatures: temperatures of target and draft.
+        count: prompts of every task group.
+        places: contexts of every prompt.
+        drafted: drafted trees of every context and draft law.
+        live: whether texts are generated and timed; otherwise tau comes from exact outcome laws on shared contexts.
+        reference_tree: the tree on which RRSw stands for trees that it is not measured on.
+    """
+
+    name: str
+    question: str
+    trees: dict[str, tuple[str, ...]]
+    temperatures: tuple[float, ...] = (1.0,)
+    count: int = 3
+    places: int = 8
+    drafted: int = 1
+    live: bool = False
+    reference_tree: str | None = None
+
+
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment(
+            "main-table",
+            "How many tokens does a target pass yield under each rule, by task group?",
+            {"2x5": ("membership", *FAMILY, "spectr-lifted"), GROWN: ("univer",)},
+            count=12,
+            reference_tree="2x5",
+        ),
+        Experiment(
+            "temperature-topology",
+            "Does the gain over RRSw grow with the temperature, and on which trees?",
+            {"2x5": FAMILY, "3x3": FAMILY, "eagle": FAMILY},
+            temperatures=(0.3, 0.6, 1.0),
+        ),
+        Experiment(
+            "depth",
+            "Does the gain over RRSw grow with the depth of a binary tree, from 6 to 62 drafted nodes?",
+            {f"2x{depth}": FAMILY for depth in (2, 3, 4, 5)},
+        ),
+        Experiment(
+            "overhead",
+            "What does verification cost beside the target's pass over the tree?",
+            {"2x5": FAMILY},
+            count=1,
+            live=True,
+        ),
+    )
+}
+
+
+def experiment(name: str) -> Experiment:
+    """An experiment by name.
+
+    Raises:
+        ValueError: there is none of that name.
+
+    Example:
+        >>> experiment("depth").temperatures
+        (1.0,)
+    """
+    if name not in EXPERIMENTS:
+        raise ValueError(f"unknown experiment {name!r}; there are {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]

@@ -1,0 +1,29 @@
+"""What arXiv 2605.04543 reports, to stand beside our figures for the same cell."""
+
+from __future__ import annotations
+
+PAPER = "Weng, Hu, Yairi, UniVer, arXiv 2605.04543"
+# Relative gains in acceptance length over RRSw, all task groups together: by tree, temperature and method.
+GAINS = {
+    ("2x5", 1.0): {"traversal": 0.023, "greedy": 0.049, "univer": 0.075},
+}
+# UniVer's gains over RRSw across the paper's models, tasks and trees, as its abstract sums them up.
+UNIVER_GAINS = (0.042, 0.085)
+
+
+def paper_gain(tree: str | None, temperature: float, method: str, group: str = "all") -> float | None:
+    """The paper's gain in acceptance length over RRSw, where it is known.
+
+    Args:
+        tree: tree by name.
+        temperature: of the target.
+        method: method by name.
+        group: task group; figures are known for all groups together.
+
+    Example:
+        >>> paper_gain("2x5", 1.0, "univer"), paper_gain("3x3", 1.0, "univer")
+        (0.075, None)
+    """
+    if tree is None or group != "all":
+        return None
+    return GAINS.get((tree, float(temperature)), {}).get(method)
