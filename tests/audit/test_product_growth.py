@@ -10,10 +10,10 @@ from univer.audit.models import TableModel, make_model
 from univer.audit.policies import DEPTH
 from univer.audit.product_growth import product_trees
 from univer.audit.subject import subjects_of
-from univer.audit.tree_policies import POLICIES, policy_rows
+from univer.audit.tree_policies import BUDGETED, POLICIES, policy_rows
 from univer.drafting.growth.grow import Grow
 from univer.drafting.growth.parse import parse_tree
-from univer.tree import DraftTree
+from univer.tree import DRAFT_LAWS, DraftTree
 
 
 def test_a_static_shape_has_the_trees_that_the_audit_lists_by_itself() -> None:
@@ -66,13 +66,15 @@ def test_slots_of_one_branch_depend_on_tokens_sampled_in_another() -> None:
 def test_every_policy_is_exact_under_every_method_that_takes_it() -> None:
     subjects = [subject for method in univer.methods().values() for subject in subjects_of(method)]
     rows = policy_rows(subjects, 0, True, lambda what, done, total: None)
-    assert len(rows) == len(POLICIES)
+    assert [bool(row.budgets) for row in rows] == [False] * len(POLICIES) + [True] * len(BUDGETED)
     assert max(row.error for row in rows) < 1e-12
-    assert {row.draft_law for row in rows} == {"greedy", "mixed", "swor", "chain", "fixed"}
+    assert {row.draft_law for row in rows[: len(POLICIES)]} == {"greedy", "mixed", "swor", "chain", "fixed"}
+    assert {row.draft_law for row in rows[len(POLICIES) :]} == set(DRAFT_LAWS)
     assert min(row.methods for row in rows) >= 4
 
 
-def test_two_rounds_of_a_grower_that_learns_are_exact() -> None:
+@pytest.mark.parametrize("budgets", [(None, None), (2, 3), (3, 1)])
+def test_two_rounds_of_a_grower_that_learns_are_exact(budgets: tuple[int | None, int | None]) -> None:
     """After every verdict of the first round the second is drafted by the grower that was told of it."""
     policy = Grow(max_nodes=3, max_depth=2, top_k=2, threshold=0.02, foresight=0, prior=0.05)
     vocabulary, length = 3, 6
@@ -89,21 +91,21 @@ def test_two_rounds_of_a_grower_that_learns_are_exact() -> None:
             if outcome[node, token] > 0
         ]
 
-    for chance, tree, prefixes in product_trees(policy.start("greedy", greedy=False), model, 2):
+    for chance, tree, prefixes in product_trees(policy.start("greedy", greedy=False), model, 2, nodes=budgets[0]):
         for share, node, output in outcomes(tree, prefixes):
-            grower = _told(policy, model, tree, node)
-            for again, second, numbers in product_trees(grower, model, 2, output):
+            grower = _told(policy, model, tree, node, budgets[0])
+            for again, second, numbers in product_trees(grower, model, 2, output, budgets[1]):
                 sizes.add((node, len(second)))
                 for last, _, text in outcomes(second, numbers):
                     _spread(model, chance * share * again * last, text, law, length)
     assert np.abs(law - model.output_law(length)).max() < 1e-12
-    assert len({size for _, size in sizes}) > 1
+    assert len({size for _, size in sizes}) > 1 or budgets[1] == 1
 
 
-def _told(policy: Grow, model: TableModel, tree: DraftTree, node: int):  # type: ignore[no-untyped-def]
+def _told(policy: Grow, model: TableModel, tree: DraftTree, node: int, nodes: int | None):  # type: ignore[no-untyped-def]
     """A grower that drafted this very tree and learned that it was kept down to `node`."""
     grower = policy.start("greedy", greedy=False)
-    for _, drafted, _ in product_trees(grower, model, 2):
+    for _, drafted, _ in product_trees(grower, model, 2, nodes=nodes):
         if torch.equal(drafted.tokens, tree.tokens) and drafted.parents == tree.parents:
             grower.settle(drafted, drafted.topology.path(node))
             return grower
@@ -124,31 +126,3 @@ def test_all_trees_of_a_policy_measure_as_grown_trees() -> None:
     model = make_model("medley", 3, 3, 0)
     grown = Grown(model, product_trees(policy.start("fixed", greedy=False), model, 2), 2)
     assert grown.measure(lambda forest, laws: univer.outcome_law(forest, laws, "membership")).error < 1e-12
-
-
-class Limited:
-    """A grower of whose trees fewer nodes are wanted, as in an engine with a node budget."""
-
-    def __init__(self, grower, nodes: int) -> None:  # type: ignore[no-untyped-def]
-        self.grower, self.nodes, self.settle = grower, nodes, grower.settle
-
-    def begin(self, depth: int, nodes: int | None = None):  # type: ignore[no-untyped-def]
-        return self.grower.begin(depth, self.nodes)
-
-
-@pytest.mark.parametrize("nodes", [1, 2, 3])
-@pytest.mark.parametrize(
-    ("text", "law", "method"),
-    [
-        ("2x2", "greedy", "univer"),
-        ("2x2", "swor", "traversal"),
-        ("grow:nodes=6,depth=2,top_k=2,threshold=0.01", "greedy", "univer"),
-        ("eagle2:nodes=6,depth=2,top_k=2", "fixed", "membership"),
-    ],
-)
-def test_trees_under_a_node_budget_are_exact(text: str, law: str, method: str, nodes: int) -> None:
-    model = make_model("smooth", 4, 3, 2)
-    trees = list(product_trees(Limited(parse_tree(text).start(law, greedy=False), nodes), model, 2))
-    assert max(len(tree) - 1 for _, tree, _ in trees) == nodes
-    grown = Grown(model, trees, 2)
-    assert grown.measure(lambda forest, laws: univer.outcome_law(forest, laws, method)).error < 1e-12

@@ -26,6 +26,7 @@ def test_a_few_methods_pass_and_the_report_is_plain_data() -> None:
         ("eagle2", "fixed"),
         ("opt", "fixed"),
     }
+    assert any(row.budgets for row in report.policies)
     assert max(row.error for row in report.policies) < 1e-12
     held = {relation.name for relation in report.relations}
     assert {"univer never below greedy", "block never below token", "block attains the bound: chains"} <= held
@@ -62,8 +63,10 @@ def test_twins_and_relations_count_as_faults() -> None:
         twins=[TwinRow("t", "grid", "x", 0.0, False)], relations=[Relation("a never below b", 3, -1.0, False)]
     )
     report.policies.append(PolicyRow("grow", "greedy", 5, 1, 1, 1e-3))
+    report.policies.append(PolicyRow("2x2", "swor", 5, 1, 1, 1e-3, (3, 1, 2)))
     assert report.faults[0] == "tree policy grow (greedy): law error over all its trees: 0.001"
-    assert report.faults[1:] == ["broken twin not caught: t", "relation does not hold: a never below b"]
+    assert report.faults[1].startswith("tree policy 2x2 (swor, budgets 3, then 1 or 2): law error")
+    assert report.faults[2:] == ["broken twin not caught: t", "relation does not hold: a never below b"]
     assert not report.ok
 
 

@@ -11,4 +11,5 @@ def test_the_twin_is_caught(twin: Twin) -> None:
 
 
 def test_each_part_of_the_audit_has_a_twin() -> None:
-    assert {twin.check for twin in twins()} == {"enumeration", "grid", "two rounds", "grown trees", "tree policies"}
+    checks = {"enumeration", "grid", "two rounds", "grown trees", "tree policies", "node budgets"}
+    assert {twin.check for twin in twins()} == checks

@@ -35,6 +35,26 @@ class Changed:
         """Nothing to learn."""
 
 
+class CutAfterwards:
+    """A grower that heeds a node budget only when everything is drawn: the nodes of most weight stay."""
+
+    def begin(self, depth: int, nodes: int | None = None) -> GrowingTree:
+        """Start a tree."""
+        growth = POLICY.start(LAW, greedy=False).begin(depth)
+        assert isinstance(growth, GrowingTree)
+        growth.finish = lambda tree: _heaviest(growth, tree, nodes)  # type: ignore[method-assign]
+        return growth
+
+    def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
+        """Nothing to learn."""
+
+
+def _heaviest(growth: GrowingTree, tree: TreeBuilder, nodes: int | None) -> DraftTree:
+    order = sorted(range(1, len(tree)), key=lambda node: (-growth.weights[node], node))
+    kept = {0, *order[:nodes]}
+    return _tree(tree, [node for node in range(len(tree)) if node in kept and tree.parents[node] in kept | {-1}])
+
+
 def reranked(growth: GrowingTree, tree: TreeBuilder) -> DraftTree:
     """As EAGLE-2 ends: the node of least weight is left out, a sampled one as well."""
     worst = min(range(1, len(tree)), key=lambda node: (growth.weights[node], -node))

@@ -89,16 +89,20 @@ class Grown:
 
     Args:
         model: the model.
-        grown: chance of every tree, the tree, and prefix numbers of its nodes, as `grown_trees` gives them.
+        grown: chance of every tree, given the text before it, the tree, and prefix numbers of its nodes, as
+            `grown_trees` gives them.
         depth: depth that no node exceeds.
     """
 
     def __init__(self, model: TableModel, grown: Iterable[tuple[float, DraftTree, list[int]]], depth: int) -> None:
         self.model, self.depth = model, depth
         chances, trees, prefixes = zip(*grown, strict=True)
+        sizes = [len(tree) for tree in trees]
         self.forest = Forest.union(trees)
+        self.forests = [self.forest]
         self.prefixes = np.concatenate(prefixes)
-        self.chances = np.repeat(np.array(chances), [len(tree) for tree in trees])
+        self.chances = np.repeat(np.array(chances), sizes)
+        self.starts = np.repeat(self.prefixes[self.forest.topology.roots], sizes)
 
     def measure(self, outcome: Outcome) -> Measured:
         """Law of what one round puts out, continued by the target, against the target's.
@@ -106,15 +110,27 @@ class Grown:
         Args:
             outcome: gives the outcome law of a forest.
         """
-        laws = outcome(self.forest, self.model.target[torch.from_numpy(self.prefixes)]).double().numpy()
-        weighted = np.where(np.isfinite(laws), laws, np.nan) * self.chances[:, None]
-        outputs = self.prefixes[:, None] * self.model.vocabulary + np.arange(1, self.model.vocabulary + 1)
-        mass = np.zeros(self.model.first(self.depth + 2))
-        np.add.at(mass, outputs.reshape(-1), weighted.reshape(-1))
+        start = np.zeros(self.model.first(self.depth + 2))
+        start[0] = 1.0
+        mass, accepted, flaw = self.put_out(outcome, start)
         gap = np.abs(self.model.extended(mass, self.depth + 1) - self.model.output_law(self.depth + 1))
-        accepted = float((weighted.sum(1) * self.forest.topology.depths).sum())
-        flaw = law_flaw(laws, self.forest.topology.roots)
         return Measured(float(gap.max()), float(gap.sum() / 2), accepted, flaw)
+
+    def put_out(self, outcome: Outcome, start: Floats) -> tuple[Floats, float, str]:
+        """Probability of each output as a prefix number, the expected accepted length, and the first flaw.
+
+        Args:
+            outcome: gives the outcome law of a forest.
+            start: probability that the round begins after each prefix.
+        """
+        laws = outcome(self.forest, self.model.target[torch.from_numpy(self.prefixes)]).double().numpy()
+        chances = self.chances * start[self.starts]
+        weighted = np.where(np.isfinite(laws), laws, np.nan) * chances[:, None]
+        outputs = self.prefixes[:, None] * self.model.vocabulary + np.arange(1, self.model.vocabulary + 1)
+        mass = np.zeros(len(start))
+        mass += np.bincount(outputs.reshape(-1), weighted.reshape(-1), len(start))
+        accepted = float((weighted.sum(1) * self.forest.topology.depths).sum())
+        return mass, accepted, law_flaw(laws, self.forest.topology.roots)
 
 
 def grown_trees(model: TableModel, law: str, policy: Policy) -> Iterator[tuple[float, DraftTree, list[int]]]:

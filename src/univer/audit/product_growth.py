@@ -53,7 +53,7 @@ class _Observed:
 
 
 def product_trees(
-    grower: Grower, model: TableModel, depth: int, start: int = 0
+    grower: Grower, model: TableModel, depth: int, start: int = 0, nodes: int | None = None
 ) -> Iterator[tuple[float, DraftTree, list[int]]]:
     """Every tree that a grower can draft next: its chance, the tree, and the prefix number of each node.
 
@@ -65,6 +65,7 @@ def product_trees(
         model: the model whose draft is read.
         depth: levels that the text has room for.
         start: prefix number of the root.
+        nodes: most nodes that are wanted, the root left out; None for as many as the policy likes.
     """
 
     def read_level(tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
@@ -74,7 +75,7 @@ def product_trees(
     waiting: list[tuple[float, list[list[float]]]] = [(1.0, [])]
     while waiting:
         chance, coins = waiting.pop()
-        growth = _Observed(grower.begin(depth), coins)
+        growth = _Observed(grower.begin(depth, nodes), coins)
         try:
             tree = tree_from_coins(0, growth, read_level, growth.coins, torch.device("cpu")).tree
         except _UndecidedError:

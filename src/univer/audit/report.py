@@ -72,7 +72,9 @@ class PolicyRow:
         trees: how many different trees there are, over several models.
         methods: exact methods that were run on them.
         checks: pairs of a forest and a method with a sibling order.
-        error: largest error of the law of one round.
+        error: largest error of the law of one round, of two where there are budgets.
+        budgets: most nodes of the trees of the first round, then those of the second, one of which is picked by what
+            the first has put out; none for the policy's own and one round.
     """
 
     policy: str
@@ -81,6 +83,23 @@ class PolicyRow:
     methods: int
     checks: int
     error: float
+    budgets: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The policy and what it was asked for."""
+        wanted = f", budgets {self.rounds}" if self.budgets else ""
+        return f"{self.policy} ({self.draft_law}{wanted})"
+
+    @property
+    def rounds(self) -> str:
+        """The budgets as text.
+
+        Example:
+            >>> PolicyRow("2x2", "swor", 9, 1, 1, 0.0, (3, 1, 2)).rounds
+            '3, then 1 or 2'
+        """
+        return f"{self.budgets[0]}, then {' or '.join(map(str, self.budgets[1:]))}" if self.budgets else "own"
 
 
 @dataclass(frozen=True)
@@ -140,7 +159,7 @@ class Report:
         """Everything that is not as it must be, in words."""
         found = [f"{row.method} ({row.order}): {fault}" for row in self.rows for fault in row.faults]
         found += [
-            f"tree policy {row.policy} ({row.draft_law}): law error over all its trees: {row.error:.3g}"
+            f"tree policy {row.name}: law error over all its trees: {row.error:.3g}"
             for row in self.policies
             if not row.error <= FLOAT64_ERROR
         ]

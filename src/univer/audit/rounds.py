@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -13,10 +13,13 @@ from torch import Tensor
 from univer.audit.cases import Case
 from univer.audit.enumeration import Drafted, drafted_trees
 from univer.audit.flaws import SUM_ERROR32, SUM_ERROR64, law_flaw
-from univer.audit.models import Floats, Ints
+from univer.audit.models import Floats, Ints, TableModel
 from univer.tree import Forest
 
 Outcome = Callable[[Forest, Tensor], Tensor]
+# Given the probability that a round begins after each prefix: that of each output as a prefix number, the expected
+# accepted length, and the first flaw.
+Round = Callable[[Floats], tuple[Floats, float, str]]
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,31 @@ class Measured:
     distance: float
     accepted: float
     flaw: str = ""
+
+
+def measure_rounds(
+    model: TableModel, length: int, target: Floats, first: Round, second: Round, starts: Ints
+) -> Measured:
+    """Law of what two rounds put out, continued by the target, against the target's.
+
+    Args:
+        model: the model.
+        length: tokens of two full rounds.
+        target: the target's law over strings of this length.
+        first: the first round.
+        second: the second round.
+        starts: prefixes after which the second round is known.
+    """
+    start = np.zeros(model.first(length + 1))
+    start[0] = 1.0
+    once, accepted, flaw = first(start)
+    twice, _, later = second(once)
+    # An output that the target cannot have is an error as it is, and needs no second round.
+    begun = np.zeros(len(once), dtype=bool)
+    begun[starts] = True
+    law = model.extended(twice + np.where(begun, 0.0, once), length)
+    gap = np.abs(law - target)
+    return Measured(float(gap.max()), float(gap.sum() / 2), accepted, flaw or later)
 
 
 class Enumeration:
@@ -78,17 +106,9 @@ class Enumeration:
         Args:
             outcome: gives the outcome law `[M, V]` of a forest, as `univer.outcome_law` does.
         """
-        start = np.zeros(self.model.first(self.case.length + 1))
-        start[0] = 1.0
-        once, accepted, flaw = self._put_out(outcome, self.first, start)
-        twice, _, later = self._put_out(outcome, self.second, once)
-        # An output that the target cannot have is an error as it is, and needs no second round.
-        begun = np.zeros(len(once), dtype=bool)
-        for drafted in self.second:
-            begun[drafted.starts] = True
-        law = self.model.extended(twice + np.where(begun, 0.0, once), self.case.length)
-        gap = np.abs(law - self.target)
-        return Measured(float(gap.max()), float(gap.sum() / 2), accepted, flaw or later)
+        first, second = (partial(self._put_out, outcome, trees) for trees in (self.first, self.second))
+        starts = np.concatenate([drafted.starts for drafted in self.second])
+        return measure_rounds(self.model, self.case.length, self.target, first, second, starts)
 
     def _put_out(self, outcome: Outcome, trees: list[Drafted], start: Floats) -> tuple[Floats, float, str]:
         """Probability of each output as a prefix number, the expected accepted length, and the first flaw."""

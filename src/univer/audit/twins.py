@@ -16,7 +16,7 @@ from univer.audit.broken_decisions import (
     reuse_for_token,
 )
 from univer.audit.broken_growth import UNLAWFUL
-from univer.audit.broken_policies import POLICY, UNLAWFUL_POLICIES, VOCABULARY, Changed
+from univer.audit.broken_policies import POLICY, UNLAWFUL_POLICIES, VOCABULARY, Changed, CutAfterwards
 from univer.audit.broken_rules import (
     FreshDraws,
     RawDraftForSiblings,
@@ -29,6 +29,7 @@ from univer.audit.cases import family_cases
 from univer.audit.decision import Play, audit_decision, audit_rounds, method_decide, small_grids
 from univer.audit.growth import Grown, Policy, grown_trees
 from univer.audit.models import make_model
+from univer.audit.node_budgets import BudgetedRounds
 from univer.audit.policies import DEPTH
 from univer.audit.product_growth import product_trees
 from univer.audit.rounds import Enumeration, Outcome
@@ -97,6 +98,12 @@ def twins() -> list[Twin]:
             Twin(name, "tree policies", "total variation", partial(_policy, change, known["univer"]))
             for name, change in UNLAWFUL_POLICIES.items()
         ),
+        Twin(
+            "grow: tree cut to its node budget after sampling, by weight",
+            "node budgets",
+            "total variation",
+            partial(_budgets, known["univer"]),
+        ),
     ]
 
 
@@ -139,6 +146,13 @@ def _policy(change: Callable[[GrowingTree, TreeBuilder], DraftTree], method: Met
         .distance
         for model in models
     )
+
+
+def _budgets(method: Method) -> float:
+    outcome: Outcome = lambda forest, targets: outcome_law(forest, targets, method)  # noqa: E731
+    # On this model the budget of the first round cuts nothing off, so that the second round alone shows the fault.
+    model = make_model("smooth", 3, 2 * (POLICY.max_depth + 1), seed=3)
+    return BudgetedRounds(model, CutAfterwards(), POLICY.max_depth).measure(outcome).distance
 
 
 def _growth(law: str, policy: Policy, method: Method) -> float:

@@ -78,10 +78,13 @@ def _print(report: "Report") -> None:
     if report.policies:
         typer.echo("\nTree policies: every tree that they can draw, under every exact method and order that takes them")
         policies = [
-            [row.policy, row.draft_law, str(row.trees), str(row.methods), str(row.checks), _scientific(row.error)]
+            [
+                *(row.policy, row.draft_law, row.rounds),
+                *(str(row.trees), str(row.methods), str(row.checks), _scientific(row.error)),
+            ]
             for row in report.policies
         ]
-        print_table(("policy", "draft law", "trees", "methods", "checks", "error f64"), policies)
+        print_table(("policy", "draft law", "budgets", "trees", "methods", "checks", "error f64"), policies)
     if report.relations:
         typer.echo("\nRelations")
         relations = [
