@@ -8,6 +8,7 @@ import typer
 
 import univer
 from univer.cli.audit import audit
+from univer.cli.bench import bench
 from univer.cli.compare import compare
 from univer.cli.doctor import doctor
 from univer.cli.generate import generate
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(bench, name="bench")
 
 
 @app.callback(invoke_without_command=True)

@@ -1,0 +1,127 @@
+"""What a live benchmark measures on every prompt: a method with its draft, tree and temperature, or plain decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from univer.bench.compare import entries_for
+from univer.bench.contexts import Entry
+from univer.bench.folder import Key, key
+from univer.bench.prompts import Prompt
+from univer.bench.summary import PLAIN
+from univer.drafting.base import Draft
+from univer.drafting.growth.parse import parse_tree
+from univer.engine.plan import TreePlan
+from univer.methods import resolve
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One way to decode.
+
+    Attributes:
+        temperature: of the target.
+        draft: name of the draft; None for plain decoding.
+        tree: name of the tree; likewise.
+        entry: method, sibling order and tree; likewise.
+        drafter: the draft itself; likewise.
+    """
+
+    temperature: float
+    draft: str | None = None
+    tree: str | None = None
+    entry: Entry | None = None
+    drafter: Draft | None = None
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """How records and tables name it."""
+        method = self.entry.name if self.entry else PLAIN
+        return {"draft": self.draft, "tree": self.tree, "method": method, "temperature": self.temperature}
+
+    def key(self, prompt: Prompt) -> Key:
+        """The key of its record on a prompt."""
+        return key({"prompt": prompt.name, **self.labels})
+
+    @property
+    def depth(self) -> int:
+        """Most drafted tokens that a round can keep."""
+        return self.entry.policy.max_depth if self.entry else 0
+
+
+def fitting(trees: Sequence[str], names: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The methods of every tree; those that do not take such trees are left out.
+
+    Args:
+        trees: trees by name.
+        names: methods, or `method:order`.
+
+    Returns:
+        Methods by tree, and what is left out with its reason.
+
+    Raises:
+        ValueError: an unknown method, order or tree; something named twice; a tree or a method without any partner.
+
+    Example:
+        >>> found, left_out = fitting(["2x5", "grow"], ["spectr", "univer"])
+        >>> found, len(left_out)
+        ({'2x5': ['spectr', 'univer'], 'grow': ['univer']}, 1)
+    """
+    for given in (trees, names):
+        if repeated := {name for name in given if list(given).count(name) > 1}:
+            raise ValueError(f"{min(repeated)!r} is named twice")
+    for tree in trees:
+        parse_tree(tree)
+    for name in names:
+        resolve(name.partition(":")[0])
+    found: dict[str, list[str]] = {tree: [] for tree in trees}
+    refused: dict[tuple[str, str], str] = {}
+    for tree, name in product(trees, names):
+        try:
+            entries_for(tree, [name])
+        except ValueError as error:
+            refused[tree, name] = str(error)
+        else:
+            found[tree].append(name)
+    for tree, name in refused:
+        if not found[tree] or not any(name in own for own in found.values()):
+            raise ValueError(refused[tree, name])
+    return found, [f"{name} on the tree {tree}: {reason}" for (tree, name), reason in refused.items()]
+
+
+def cells_of(
+    grid: Mapping[str, Sequence[str]], drafts: Mapping[str, Draft], temperatures: Sequence[float]
+) -> tuple[list[Cell], list[str]]:
+    """Everything to measure, plain decoding at every temperature first.
+
+    Args:
+        grid: methods by tree, as `fitting` gives them.
+        drafts: drafts by name.
+        temperatures: temperatures of the target.
+
+    Returns:
+        The cells, and what is left out with its reason: methods whose trees a draft cannot draw.
+
+    Raises:
+        ValueError: a draft can draw the trees of no method.
+    """
+    cells = [Cell(temperature) for temperature in temperatures]
+    left_out: list[str] = []
+    for name, draft in drafts.items():
+        before = len(cells)
+        pairs = [(tree, entry) for tree, names in grid.items() for entry in entries_for(tree, names)]
+        reasons: dict[str, None] = {}
+        for temperature, (tree, entry) in product(temperatures, pairs):
+            try:
+                TreePlan(entry.policy, draft, entry.method, entry.order, greedy=temperature == 0)
+            except ValueError as error:
+                reasons[f"{entry.name} on the tree {tree} with {name} at temperature {temperature:g}: {error}"] = None
+                continue
+            cells.append(Cell(temperature, name, tree, entry, draft))
+        if len(cells) == before:
+            raise ValueError(f"the draft {name} goes with none of the methods: {next(iter(reasons))}")
+        left_out += reasons
+    return cells, left_out

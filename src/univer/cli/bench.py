@@ -1,0 +1,158 @@
+"""`univer bench`: benchmarks by real generation."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from univer.cli.options import Device, DraftTemperature, Dtype, IgnoreConfig, MinP, Target, TopK, TopP, TrustRemoteCode
+from univer.cli.terminal import progress
+from univer.models.catalogue import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from univer.bench.folder import Record, RunFolder
+
+__all__ = ["bench"]
+
+KIND = "spec-bench"
+METHODS = ("rrsw", "traversal", "greedy", "univer")
+
+bench = typer.Typer(help="Benchmarks by real generation, with plain decoding beside every method.")
+
+
+@bench.callback()
+def _bench() -> None:
+    """Benchmarks by real generation, with plain decoding beside every method."""
+
+
+@bench.command("spec-bench")
+def spec_bench(
+    target: Target = DEFAULT_MODEL,
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="JSONL in the format of Spec-Bench. [default: our own 36 prompts, six kinds of task]"),
+    ] = None,
+    draft: Annotated[
+        list[str] | None, typer.Option(help="As for 'univer generate'; may be given several times. [default: as there]")
+    ] = None,
+    tree: Annotated[
+        list[str] | None, typer.Option(help="A tree, as generate takes it; may be given several times. [default: 2x5]")
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A method, or method:order; may be given several times. [default: rrsw, traversal, greedy, univer]"
+        ),
+    ] = None,
+    temperature: Annotated[
+        list[float] | None, typer.Option(help="Of the target; may be given several times. [default: 1]")
+    ] = None,
+    groups: Annotated[
+        list[str] | None, typer.Option(help="A task group; may be given several times. [default: all]")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="Prompts of each task group, drawn by the seed. [default: all]")
+    ] = None,
+    tokens: Annotated[int, typer.Option(min=2, help="New tokens of every answer; nothing ends one early.")] = 128,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    draft_temperature: DraftTemperature = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the prompts drawn and of all answers.")] = 0,
+    dtype: Dtype = None,
+    device: Device = None,
+    ignore_config: IgnoreConfig = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder of the run. One that was interrupted goes on where it ended.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one object with all records instead of tables.")
+    ] = False,
+    trust_remote_code: TrustRemoteCode = False,
+) -> int:
+    """Tokens per target pass and speed on the task groups of Spec-Bench, or on prompts of your own.
+
+    The exit status is 1 if a method read or wrote another number of tokens than plain decoding, or in float32 at
+    temperature 0 another text.
+    """
+    try:
+        from univer.bench.agreement import disagreements
+        from univer.bench.cells import fitting
+        from univer.bench.folder import RunFolder
+        from univer.bench.machine import machine
+        from univer.bench.prompts import load_prompts
+        from univer.bench.questions import choose
+        from univer.bench.summary import summarise
+        from univer.cli.bench_tables import print_bench, print_disagreements
+        from univer.cli.live_setup import LiveSetup
+        from univer.engine import Sampling
+    except ModuleNotFoundError as error:
+        raise ValueError(f"the benchmark needs more packages: pip install 'univer[models]' ({error})") from error
+
+    # What can be refused without a model is refused before one is loaded.
+    grid, left_out = fitting(tree or ["2x5"], method or METHODS)
+    temperatures = tuple(temperature or (1.0,))
+    if len(set(temperatures)) < len(temperatures):
+        raise ValueError("a temperature is given twice")
+    for value in temperatures:
+        Sampling(value, top_k, top_p, min_p)
+    if draft_temperature is not None:
+        Sampling(draft_temperature)
+    setup = LiveSetup(
+        target=target,
+        prompts=tuple(choose(load_prompts(questions), groups, count, seed)),
+        grid=grid,
+        drafts=tuple(draft or ()),
+        temperatures=temperatures,
+        tokens=tokens,
+        seed=seed,
+        sampling={"top_k": top_k, "top_p": top_p, "min_p": min_p, "draft_temperature": draft_temperature},
+        dtype=dtype,
+        device=device,
+        ignore_config=ignore_config,
+        trust_remote_code=trust_remote_code,
+    )
+    live, plan = setup.build()
+    for note in (*left_out, *plan.notes):
+        print(f"univer: note: left out: {note}", file=sys.stderr)
+    settings = plan.settings | {"questions": questions.name if questions else None, "groups": groups, "count": count}
+    folder = RunFolder.open(output, KIND, settings) if output else None
+    records = folder.records if folder else []
+    new = live.records(plan.shards, folder.done if folder else ())
+    interrupted = _collect(new, records, folder, len(plan.keys), quiet=as_json)
+    records = plan.ordered(records)
+    found = disagreements(records)
+    summary = summarise(records) | {"disagreements": found}
+    if folder:
+        folder.finish(summary)
+    if as_json:
+        whole = {"settings": settings, "machine": machine(), "interrupted": interrupted}
+        typer.echo(json.dumps(whole | {"summary": summary, "records": records}, indent=1))
+    else:
+        print_bench(summary, settings, interrupted)
+    wrong = print_disagreements(found, settings["dtype"])
+    return 130 if interrupted else int(wrong)
+
+
+def _collect(
+    new: "Iterator[Record]", records: "list[Record]", folder: "RunFolder | None", total: int, quiet: bool
+) -> bool:
+    """Take records as they are measured.
+
+    Returns:
+        Whether the user interrupted it.
+    """
+    with progress(quiet=quiet) as tell:
+        tell("records", len(records), total)
+        try:
+            for record in new:
+                if folder:
+                    folder.append(record)
+                records.append(record)
+                tell("records", len(records), total)
+        except KeyboardInterrupt:
+            return True
+    return False
