@@ -1,6 +1,9 @@
 """The examples of the documentation run, and its links lead somewhere."""
 
+import doctest
+import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +13,78 @@ import torch
 from random_trees import random_tree
 from tiny_models import tiny_llama
 from univer import methods, outcome_law
+from univer.bench.folder import RunFolder
+from univer.bench.summary import summarise
 from univer.methods import _registry
 
-DOCS = sorted((Path(__file__).parent.parent / "docs").glob("*.md"))
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+RESULTS_HOOK = runpy.run_path(str(ROOT / "docs" / "hooks" / "results.py"))
+SESSIONS = [page for page in DOCS if "```pycon" in page.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT / "docs")))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+        # The page of results is made when the site is built.
+        assert (page.parent / target).exists() or target == "results.md", target
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: str(page.relative_to(ROOT / "docs")))
+def test_the_sessions_of_a_page_run_as_shown(page: Path) -> None:
+    blocks = re.findall(r"```pycon\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, str(page), 0)
+    assert session.examples
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
+    runner.run(session)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_every_rule_has_a_page_that_names_its_methods() -> None:
+    for name, method in methods().items():
+        module = type(method.rule).__module__
+        if module.startswith("univer.rules."):
+            page = ROOT / "docs" / "rules" / f"{module.rpartition('.')[2]}.md"
+            assert f"`{name}`" in page.read_text(encoding="utf-8"), name
+
+
+def test_the_page_of_results_has_a_section_for_every_file_and_its_figures() -> None:
+    page, folder = RESULTS_HOOK["page"](RESULTS_HOOK["RESULTS"]), RESULTS_HOOK["RESULTS"]
+    files = [file.stem for file in sorted(folder.glob("*.json"))]
+    assert [name for name in re.findall(r"^## (.+)$", page, flags=re.MULTILINE) if name in files] == files
+    (row,) = (
+        row
+        for row in json.loads((folder / "compare-qwen-2x5.json").read_text(encoding="utf-8"))["rows"]
+        if row["name"] == "univer"
+    )
+    section = page.partition("## compare-qwen-2x5\n")[2].partition("\n## ")[0]
+    tau, gain = row["tau"], row["gain_over_rrsw"]
+    assert f"| univer | {row['nodes']:.1f} | {tau['value']:.2f} ({tau['low']:.2f} to {tau['high']:.2f}) | " in section
+    assert f"| {gain['value']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%}) | +7.5% |" in section
+
+
+def test_the_page_of_results_shows_run_folders_and_refuses_what_it_does_not_know(tmp_path: Path) -> None:
+    record = {"source": "replay", "group": "qa", "draft": "d", "tree": "2x1", "temperature": 1.0, "nodes": 2.0}
+    run = RunFolder.open(tmp_path / "small", "replay", {"seed": 0})
+    for prompt, method, tau in (("1", "rrsw", 1.5), ("1", "univer", 1.8), ("2", "rrsw", 1.3), ("2", "univer", 1.5)):
+        run.append(record | {"prompt": prompt, "method": method, "taus": [tau], "survival": [tau - 1]})
+    run.finish(summarise(run.records))
+    page = RESULTS_HOOK["page"](tmp_path)
+    assert "## small\n" in page
+    assert "| d | 2x1 | univer | 1 | 2 | 2.0 | 1.65 (" in page
+    (tmp_path / "other.json").write_text('{"what": 1}', encoding="utf-8")
+    with pytest.raises(ValueError, match="no result file that the page of results knows"):
+        RESULTS_HOOK["page"](tmp_path)
 
 
 def test_the_table_of_methods_is_complete() -> None:
-    (page,) = (page for page in DOCS if page.name == "methods.md")
+    page = ROOT / "docs" / "methods.md"
     named = set(re.findall(r"`([a-z-]+)`", page.read_text(encoding="utf-8")))
     assert set(methods()) <= named
 
 
 def test_every_fault_has_a_row_and_a_test_in_each_of_its_files() -> None:
-    (page,) = (page for page in DOCS if page.name == "faults.md")
+    page = ROOT / "docs" / "faults.md"
     rows = re.findall(r"^\| (\d+) \| .+ \| (.+) \|$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert [int(number) for number, _ in rows] == list(range(1, 39))
     for number, cell in rows:
@@ -40,7 +96,7 @@ def test_every_fault_has_a_row_and_a_test_in_each_of_its_files() -> None:
 
 
 def test_the_example_rule_is_the_law_of_membership_and_passes_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
-    (page,) = (page for page in DOCS if page.name == "adding-a-rule.md")
+    page = ROOT / "docs" / "adding-a-rule.md"
     codes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     known = dict(_registry)
     try:
@@ -55,7 +111,7 @@ def test_the_example_rule_is_the_law_of_membership_and_passes_the_audit(capsys: 
 
 
 def test_the_examples_of_the_page_on_drafts_run() -> None:
-    (page,) = (page for page in DOCS if page.name == "drafts.md")
+    page = ROOT / "docs" / "drafts.md"
     codes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     names = {"model": tiny_llama(0), "prompt": torch.tensor([[1, 40, 41, 40]])}
     for code in codes:
@@ -65,14 +121,14 @@ def test_the_examples_of_the_page_on_drafts_run() -> None:
 
 
 def test_the_example_of_the_page_on_the_doctor_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (page,) = (page for page in DOCS if page.name == "doctor.md")
+    page = ROOT / "docs" / "doctor.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     exec(compile(code, page.name, "exec"), {"model": tiny_llama(0)})
     assert "identity in float32: the same" in capsys.readouterr().out
 
 
 def test_the_example_of_the_page_on_the_engine_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (page,) = (page for page in DOCS if page.name == "engine.md")
+    page = ROOT / "docs" / "engine.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     names: dict[str, Any] = {"model": tiny_llama(0)}
     exec(compile(code, page.name, "exec"), names)
@@ -83,7 +139,15 @@ def test_the_example_of_the_page_on_the_engine_runs(capsys: pytest.CaptureFixtur
 
 @pytest.mark.slow
 def test_the_example_of_the_page_on_the_drop_in_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (page,) = (page for page in DOCS if page.name == "drop-in.md")
+    page = ROOT / "docs" / "drop-in.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     exec(compile(code, page.name, "exec"), {})
     assert "primary colours are" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_example_of_the_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs" / "quick-start.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    exec(compile(code, page.name, "exec"), {})
+    assert capsys.readouterr().out.startswith("The three primary colours are ")
