@@ -83,6 +83,42 @@ def test_fault_26_processors_and_criteria_of_the_caller():
     assert torch.equal(plain, ours)
 
 
+def near_the_last(batch, ids):
+    """Tokens near the last one, more of them in later texts; padding counts as it does in transformers."""
+    return [token for token in range(1, 61) if abs(token - int(ids[-1])) <= 9 + batch or token == len(ids)]
+
+
+@pytest.mark.parametrize("draft", ["model", "lookup"])
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_fault_26_allowed_tokens_of_a_prefix(family, draft):
+    free, _ = both(family, PADDED, attention_mask=MASK)
+    options = {"attention_mask": MASK, "prefix_allowed_tokens_fn": near_the_last, "draft": draft}
+    plain, ours = both(family, PADDED, **options)
+    assert not torch.equal(plain, free)
+    assert torch.equal(plain, ours)
+    plain, ours = both(family, PADDED, repetition_penalty=1.4, forced_eos_token_id=5, **options)
+    assert torch.equal(plain, ours)
+
+
+def test_fault_26_allowed_tokens_of_several_texts_below_one_prompt():
+    told = set()
+
+    def allowed(batch, ids):
+        told.add(batch)
+        return [int(ids[-1]) % 60 + 1, len(ids)]
+
+    allowed.depends_on_ids_alone = True
+    options = {"do_sample": True, "num_return_sequences": 2, "max_new_tokens": 8, "eos_token_id": None}
+    options["prefix_allowed_tokens_fn"] = allowed
+    target, prompts = tiny("llama"), torch.tensor([[3, 14], [15, 9]])
+    target.generate(prompts, **options)
+    by_transformers, told = told, set()
+    texts = target.generate(prompts, custom_generate=univer.hf(near_copy("llama", 0.2), seed=0), **options)
+    assert told == by_transformers
+    for text in texts.tolist():
+        assert all(text[place] in (text[place - 1] % 60 + 1, place) for place in range(2, len(text)))
+
+
 @pytest.mark.parametrize("settings", [{}, {"temperature": 0.6, "top_k": 9}, {"top_p": 0.8}], ids=str)
 def test_sampling_is_reproducible_by_its_own_seed_and_stays_inside_the_filters(settings):
     target, draft = tiny("llama"), near_copy("llama", 0.2)
@@ -159,7 +195,8 @@ def test_fault_36_a_streamer_gets_the_prompt_and_every_token_once():
         ({"num_beams": 2}, "num_beams=2"),
         ({"output_attentions": True, "return_dict_in_generate": True}, "output_attentions"),
         ({"guidance_scale": 1.5}, "UnbatchedClassifierFreeGuidance"),
-        ({"prefix_allowed_tokens_fn": lambda batch, ids: [1, 2]}, "PrefixConstrained"),
+        ({"bad_words_ids": [[3], [4, 61]]}, "bad_words_ids holds 61, which is outside the target's vocabulary"),
+        ({"sequence_bias": [[[3, 9999], 2.0]]}, "sequence_bias holds 9999"),
         ({"cache_implementation": "static"}, "cache_implementation='static'"),
         ({"position_ids": torch.tensor([[4, 5, 6, 7, 8, 9]])}, "position_ids"),
     ],

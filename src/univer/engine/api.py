@@ -104,7 +104,9 @@ def generate(
             `no_repeat_ngram_size`, `bad_words_ids`, `sequence_bias` (a bias on logits), `min_length`, `min_new_tokens`,
             `forced_bos_token_id`, `forced_eos_token_id`, `suppress_tokens`, `begin_suppress_tokens`,
             `exponential_decay_length_penalty`, `remove_invalid_values`, `stop_strings`, `max_time` (in seconds, looked
-            at after every round); and `frequency_penalty` and `presence_penalty`, which count new tokens.
+            at after every round); `prefix_allowed_tokens_fn` of its `generate`, called with the number of the prompt
+            and ids `[L]` for the tokens that may follow them, on branches too, so that what a processor must keep to
+            holds for it as well; and `frequency_penalty` and `presence_penalty`, which count new tokens.
 
     Returns:
         The sequences, prompts included, the figures of the run, and what was kept of the new tokens.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -97,11 +97,12 @@ class BranchProcessors:
             for processor in self._processors:
                 before, scores = scores.clone(), _apply(processor, ids, scores)
                 if any(processor is suspect for suspect in suspects):
-                    kept = _kept(processor)
+                    kept = [_kept(layer) for layer in _layers(processor)]
                     again = _apply(processor, ids.repeat(2, 1), before.repeat(2, 1))
                     if not torch.equal(again.nan_to_num(), scores.repeat(2, 1).nan_to_num()):
                         raise ValueError(_refusal(processor, "gives another row"))
-                    if kept != _kept(processor) and not getattr(processor, "depends_on_ids_alone", False):
+                    changed = kept != [_kept(layer) for layer in _layers(processor)]
+                    if changed and not any(getattr(own, "depends_on_ids_alone", False) for own in _layers(processor)):
                         raise ValueError(_refusal(processor, "has changed what it keeps"))
 
     def _open(self, places: list[int], paths: Sequence[Sequence[int]]) -> list[int]:
@@ -146,6 +147,13 @@ def _refusal(processor: Processor, found: str) -> str:
         "asked about many texts in any order, so that each answer must depend on the ids and scores alone, row by row; "
         "one that does so although it keeps notes says it by an attribute depends_on_ids_alone = True"
     )
+
+
+def _layers(processor: Processor | None) -> Iterator[Processor]:
+    """A processor and what it wraps, from the outside in."""
+    while processor is not None:
+        yield processor
+        processor = getattr(processor, "__wrapped__", None)
 
 
 def _kept(processor: Processor) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import update_wrapper
 from typing import Any
 
 import torch
@@ -26,11 +27,13 @@ from transformers.generation import (
 
 from univer.couplings.order import ORDERS
 from univer.drafting.growth.parse import parse_tree
+from univer.engine.allowed import AllowedTokens
 from univer.engine.checks import readable_tokens
 from univer.engine.engine import Engine
 from univer.engine.handover import check_cache, fill_cache, read_cache
 from univer.engine.options import Options, prompt_tokens
 from univer.engine.row import Row
+from univer.engine.settings import applied_settings, check_tokens
 from univer.methods import resolve
 
 # Options of `generate` that are the drop-in's; all others come from transformers.
@@ -53,7 +56,6 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
 FOREIGN_PROCESSORS = (
     EncoderNoRepeatNGramLogitsProcessor,
     EncoderRepetitionPenaltyLogitsProcessor,
-    PrefixConstrainedLogitsProcessor,
     SynthIDTextWatermarkLogitsProcessor,
     UnbatchedClassifierFreeGuidanceLogitsProcessor,
 )
@@ -145,6 +147,7 @@ class DropIn:
         _check(generation_config, logits_processor, model_kwargs)
         gaps = _gaps(input_ids, model_kwargs)
         vocabulary = readable_tokens(model)
+        check_tokens(applied_settings(generation_config, {}), vocabulary)
         prompts = [prompt_tokens(ids[gap:], None, vocabulary) for ids, gap in zip(input_ids, gaps, strict=True)]
         if streamer is not None and len(gaps) > 1:
             raise ValueError(f"a streamer takes one text, there are {len(gaps)}")
@@ -211,7 +214,9 @@ class _AfterThePrompt:
 
 
 def _of_row(processor: Any, row: int) -> Any:
-    """A processor for one text of the batch; the repetition penalty has a number for each of them."""
+    """A processor for one text of the batch, where it takes the place of a row for the number of a text."""
+    if isinstance(processor, PrefixConstrainedLogitsProcessor):
+        return AllowedTokens(processor._prefix_allowed_tokens_fn, row // processor._num_beams)
     ignored = getattr(processor, "prompt_ignore_length", None)
     if isinstance(processor, RepetitionPenaltyLogitsProcessor) and isinstance(ignored, Tensor):
         return RepetitionPenaltyLogitsProcessor(processor.penalty, int(ignored[row]))
@@ -226,7 +231,7 @@ def _padded(call: Callable[..., Any], padding: Tensor) -> Callable[..., Any]:
     def shown(ids: Tensor, scores: Any, **named: Any) -> Any:
         return call(torch.cat([padding.to(ids.device).expand(len(ids), -1), ids], -1), scores, **named)
 
-    return shown
+    return update_wrapper(shown, call, updated=())
 
 
 def _check(config: Any, processors: Sequence[Any], handed_on: Mapping[str, Any]) -> None:

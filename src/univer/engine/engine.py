@@ -109,6 +109,7 @@ class Engine:
         past: Entries | None = None,
         *,
         keep_entries: bool = False,
+        text: int = 0,
     ) -> Row:
         """As `add`, from checked parts.
 
@@ -119,6 +120,7 @@ class Engine:
             generator: source of all randomness of the row.
             past: keys and values of the first tokens of the prompt, not of all, if they were read before.
             keep_entries: leave the keys and values of all committed tokens but the last in the row when it ends.
+            text: number of the text among those of its call, which `prefix_allowed_tokens_fn` is told.
 
         Raises:
             ValueError: as `add`, or a draft that needs the target's hidden states is to begin with a `past`.
@@ -130,7 +132,7 @@ class Engine:
             )
         seeded = request.seed is not None or request.generator is not None or request.sampling.greedy
         check_shared_seed(self.target, seeded=seeded)
-        row = Row(self.target, self.draft, prompt, request, settings, generator, self.batch.device)
+        row = Row(self.target, self.draft, prompt, request, settings, generator, self.batch.device, text)
         row.past, row.keep_entries = past, keep_entries
         row.plan.check_attention(self.batch.pattern)
         if row.plan.drafts and self.batch.pattern.honours_masks:

@@ -67,8 +67,8 @@ class Generation(Iterator[Step]):
             raise ValueError(f"a streamer takes one text, there are {len(prompts)} prompts")
         generators = options.random_sources(len(prompts))
         self.rows: list[Row] = []
-        for prompt, generator in zip(prompts, generators, strict=True):
-            self.rows.append(self.engine.enter(prompt, options, settings, generator))
+        for number, (prompt, generator) in enumerate(zip(prompts, generators, strict=True)):
+            self.rows.append(self.engine.enter(prompt, options, settings, generator, text=number))
         self._filler = _filler(config, self.rows[0].stop.eos)
         self._device = input_ids.device if isinstance(input_ids, Tensor) else torch.device("cpu")
 

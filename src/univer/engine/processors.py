@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from univer.engine.allowed import AllowedTokens
+
 # Token ids `[n, L]` and the scores `[n, V]` of what may follow them -> scores `[n, V]`.
 Processor = Callable[[Tensor, Tensor], Tensor]
 
@@ -55,6 +57,7 @@ def request_processors(
     max_length: int,
     eos: frozenset[int],
     device: torch.device,
+    text: int = 0,
 ) -> list[Processor]:
     """All processors of a request, as transformers' `generate` lines them up.
 
@@ -67,18 +70,19 @@ def request_processors(
         max_length: largest number of tokens, prompt included.
         eos: token ids that end the text.
         device: where the scores will lie.
+        text: number of the text among those of its call.
 
     Raises:
         ValueError: a setting is out of its range; the message names it.
     """
-    named = _named(settings, prompt_length, max_length, sorted(eos), device)
+    named = _named(settings, prompt_length, max_length, sorted(eos), device, text)
     replaced = {type(processor): processor for processor in reversed(own)}
     chosen = [replaced.get(type(processor), processor) for processor in named]
     return chosen + [processor for processor in own if processor not in chosen]
 
 
 def _named(
-    settings: Mapping[str, Any], prompt_length: int, max_length: int, eos: list[int], device: torch.device
+    settings: Mapping[str, Any], prompt_length: int, max_length: int, eos: list[int], device: torch.device, text: int
 ) -> list[Processor]:
     # The rest of the engine needs the models of transformers only, not its generation.
     from transformers.generation import logits_process as classes
@@ -100,6 +104,7 @@ def _named(
         "bad_words_ids": lambda value: classes.NoBadWordsLogitsProcessor(value, eos or None),
         "min_length": lambda value: classes.MinLengthLogitsProcessor(value, ends),
         "min_new_tokens": lambda value: classes.MinNewTokensLengthLogitsProcessor(prompt_length, value, ends),
+        "prefix_allowed_tokens_fn": lambda value: AllowedTokens(value, text),
         "forced_bos_token_id": classes.ForcedBOSTokenLogitsProcessor,
         "forced_eos_token_id": lambda value: classes.ForcedEOSTokenLogitsProcessor(max_length, value, device=device),
         "remove_invalid_values": lambda _: classes.InfNanRemoveLogitsProcessor(),

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.guesses import tell_finished
+from univer.engine.allowed import AllowedTokens
 from univer.engine.branches import BranchProcessors
 from univer.engine.cache import Entries
 from univer.engine.checks import check_tokenizers, context_limit, readable_tokens
@@ -18,7 +19,7 @@ from univer.engine.decision import Decision, GreedyDecision, SampledDecision
 from univer.engine.logprobs import Account
 from univer.engine.options import Options
 from univer.engine.plan import TreePlan
-from univer.engine.processors import request_processors
+from univer.engine.processors import Processor, request_processors
 from univer.engine.settings import applied_settings, check_settings
 from univer.engine.stats import GenerationStats, PhaseClock, RoundStats
 from univer.engine.stopping import (
@@ -61,6 +62,7 @@ class Row:
         settings: further generation settings by name.
         generator: source of all randomness, on the CPU.
         device: where the target's logits lie.
+        text: its number among the texts of its call.
 
     Attributes:
         committed: all token ids, the prompt first.
@@ -85,6 +87,7 @@ class Row:
         settings: dict[str, Any],
         generator: torch.Generator,
         device: torch.device,
+        text: int = 0,
     ) -> None:
         sampling = options.sampling
         config = options.generation_config or getattr(target, "generation_config", None)
@@ -111,7 +114,10 @@ class Row:
             max_length=limit,
             eos=self.stop.eos,
             device=device,
+            text=text,
         )
+        self._suspects: list[Processor] = list(options.processors)
+        self._suspects += [own for own in processors if isinstance(own, AllowedTokens)]
         # The draft's rows are processed beside the target's, each with what is known of its own round.
         self._processors, self._draft_processors = (
             BranchProcessors(processors, self.stop.eos) if processors else None for _ in range(2)
@@ -155,7 +161,7 @@ class Row:
         self.clock.start()
         self.vocabulary = logits.shape[-1]
         if self._processors is not None:
-            self._processors.check(self.committed, logits, self.options.processors)
+            self._processors.check(self.committed, logits, self._suspects)
             self.clock.charge("laws")
         if self.draft is not None:
             request = DraftRequest(

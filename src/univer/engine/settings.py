@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +12,7 @@ APPLIED: dict[str, tuple[Any, ...]] = {
     "repetition_penalty": (1.0,),
     "no_repeat_ngram_size": (0,),
     "bad_words_ids": (),
+    "prefix_allowed_tokens_fn": (),
     "min_length": (0,),
     "min_new_tokens": (),
     "forced_bos_token_id": (),
@@ -55,10 +56,13 @@ TOKENS = (
     "forced_eos_token_id",
     "suppress_tokens",
     "begin_suppress_tokens",
+    "bad_words_ids",
+    "sequence_bias",
 )
+# Those among them that name sequences of tokens; their form is left to transformers.
+SEQUENCES = ("bad_words_ids", "sequence_bias")
 # Arguments of transformers' `generate` that carry objects.
 OBJECTS = (
-    "prefix_allowed_tokens_fn",
     "negative_prompt_ids",
     "past_key_values",
     "cache",
@@ -147,7 +151,8 @@ def check_tokens(settings: Mapping[str, Any], vocabulary: int) -> None:
     for name in TOKENS:
         if settings.get(name) is None:
             continue
-        for token in token_ids(name, settings[name]):
+        value = settings[name]
+        for token in _ids_in_sequences(value) if name in SEQUENCES else token_ids(name, value):
             if not 0 <= token < vocabulary:
                 raise ValueError(
                     f"{name} holds {token}, which is outside the target's vocabulary: ids go from 0 to {vocabulary - 1}"
@@ -169,6 +174,15 @@ def token_ids(name: str, value: Any) -> list[int]:
     if not all(isinstance(token, Integral) and not isinstance(token, bool) for token in ids):
         raise TypeError(f"{name} must be a token id or a list of them, whole numbers, not {value!r}")
     return [int(token) for token in ids]
+
+
+def _ids_in_sequences(value: Any) -> Iterator[int]:
+    """The token ids in lists of sequences, alone or with a bias each, or in the keys of a mapping."""
+    for entry in value if isinstance(value, Mapping | list | tuple) else ():
+        with_bias = isinstance(entry, list | tuple) and entry and isinstance(entry[0], list | tuple)
+        sequence = entry[0] if with_bias else entry
+        if isinstance(sequence, list | tuple):
+            yield from (int(token) for token in sequence if isinstance(token, Integral))
 
 
 def _has_effect(value: Any, harmless: tuple[Any, ...]) -> bool:
