@@ -5,6 +5,7 @@ its summary.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -60,18 +61,15 @@ def _comparison(content: Figures) -> list[str]:
     """Output of `univer compare`: methods on the same contexts."""
     lines = [f"{_compared(content)}\n"]
     for tree in dict.fromkeys(row["tree"] for row in content["rows"]):
-        rows = [
-            (
-                row["name"],
-                _number(row["nodes"], 1),
-                _interval(row["tau"]),
-                _share(row["gain_over_rrsw"]),
-                _percent(row["paper_gain"]),
-            )
-            for row in content["rows"]
-            if row["tree"] == tree
-        ]
-        lines += [f"Tree `{tree}`:\n", *_table(("method", "nodes", "tau", "over RRSw", "paper"), rows), ""]
+        own = [row for row in content["rows"] if row["tree"] == tree]
+        head, rows = ["method", "nodes", "tau", "over RRSw"], []
+        for row in own:
+            gain = _share(row["gain_over_rrsw"])
+            rows.append([row["name"], _number(row["nodes"], 1), _interval(row["tau"]), gain])
+        if any(row["paper_gain"] is not None for row in own):
+            head.append("paper")
+            rows = [[*cells, _percent(row["paper_gain"])] for cells, row in zip(rows, own, strict=True)]
+        lines += [f"Tree `{tree}`:\n", *_table(head, rows), ""]
     return lines
 
 
@@ -100,8 +98,8 @@ def _speed(content: Figures) -> list[str]:
         )
         for row in content["summary"]
     ]
-    head = ("temperature", "kind", "prompts", "tau", "nodes", "drafted, tokens/s")
-    head += tuple(f"{name}, tokens/s" for name in others) + tuple(f"drafted : {name}" for name in others)
+    head = ["temperature", "kind", "prompts", "tau", "nodes", "drafted, tokens/s"]
+    head += [f"{name}, tokens/s" for name in others] + [f"drafted : {name}" for name in others]
     made = f"{settings['target']}, {settings['dtype']}, {settings['tokens']} tokens a prompt, seed {settings['seed']}; "
     return [f"{made}{_machine(content['machine'])}.\n", *_table(head, rows)]
 
@@ -121,16 +119,20 @@ def _run(path: Path) -> str:
     """A run folder: what it was run with, and its summary over all prompts and by task group."""
     manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
-    head = ("draft", "tree", "method", "temperature", "prompts", "nodes", "tau", f"over {summary['reference']}")
+    head = ["draft", "tree", "method", "temperature", "prompts", "nodes", "tau", f"over {summary['reference']}"]
     live = any(row["rate"] is not None for row in summary["rows"])
-    head += ("tokens/s", "speed-up") if live else ()
+    head += ["tokens/s", "speed-up"] if live else []
+    paper = {(row["tree"], row["temperature"], row["method"]): row["paper"] for row in summary.get("paper", ())}
+    head += ["paper"] if paper else []
     lines = [f"## {path.name}\n", f"`univer {manifest['kind']}`, {_machine(manifest['machine'])}.\n"]
     for group in dict.fromkeys(row["group"] for row in summary["rows"]):
         rows = []
         for row in (row for row in summary["rows"] if row["group"] == group):
-            cells = (row["draft"] or "", row["tree"] or "", row["method"], f"{row['temperature']:g}")
-            cells += (str(row["prompts"]), _number(row["nodes"], 1), _interval(row["tau"]), _share(row["gain"]))
-            rows.append(cells + ((_number(row["rate"], 1), _interval(row["speedup"])) if live else ()))
+            cells = [row["draft"] or "", row["tree"] or "", row["method"], f"{row['temperature']:g}"]
+            cells += [str(row["prompts"]), _number(row["nodes"], 1), _interval(row["tau"]), _share(row["gain"])]
+            cells += [_number(row["rate"], 1), _interval(row["speedup"])] if live else []
+            known = paper.get((row["tree"], row["temperature"], row["method"])) if group == "all" else None
+            rows.append(cells + ([_percent(known)] if paper else []))
         lines += [f"{'All prompts' if group == 'all' else f'Group `{group}`'}:\n", *_table(head, rows), ""]
     return "\n".join(lines)
 
@@ -152,7 +154,7 @@ def _machine(machine: Figures) -> str:
     return f"{place}, torch {versions['torch']}, transformers {versions['transformers']}"
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows)]
 
 
