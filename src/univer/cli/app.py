@@ -13,6 +13,7 @@ from univer.cli.compare import compare
 from univer.cli.doctor import doctor
 from univer.cli.generate import generate
 from univer.cli.methods import methods
+from univer.cli.report import report
 from univer.cli.train_eagle import train_eagle
 from univer.cli.tune import tune
 from univer.cli.tune_skip import tune_skip
@@ -21,7 +22,7 @@ from univer.models.errors import ModelError
 __all__ = ["app", "run"]
 
 # One file per command; a command imports what is heavy when it runs.
-COMMANDS = (generate, compare, doctor, train_eagle, tune, tune_skip, audit, methods)
+COMMANDS = (generate, compare, report, doctor, train_eagle, tune, tune_skip, audit, methods)
 
 app = typer.Typer(
     name="univer",
