@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,16 @@ class Plan:
     shards: list[Shard]
     keys: list[Key]
     notes: list[str]
+
+    def unfinished(self, shards: Iterable[Shard], done: Collection[Key]) -> list[Shard]:
+        """The shards that lack a record.
+
+        Args:
+            shards: some of the plan's.
+            done: keys of records that there are.
+        """
+        missing = {(own[0], own[-1]) for own in self.keys if own not in done}
+        return [shard for shard in shards if (shard.prompt.name, shard.temperature) in missing]
 
     def ordered(self, records: Iterable[Record]) -> list[Record]:
         """Records in the order of the plan, whichever was measured first."""

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,6 +69,16 @@ def spec_bench(
     output: Annotated[
         Path | None, typer.Option(help="Folder of the run. One that was interrupted goes on where it ended.")
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Share the prompts out over a Ray cluster: auto, host:port, or local for one on this machine.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --ray: how many workers. [default: one a GPU, else one a machine]")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one object with all records instead of tables.")
     ] = False,
@@ -81,7 +92,9 @@ def spec_bench(
     try:
         from univer.bench.agreement import disagreements
         from univer.bench.cells import fitting
+        from univer.bench.cluster import Cluster
         from univer.bench.folder import RunFolder
+        from univer.bench.live import LiveBench
         from univer.bench.machine import machine
         from univer.bench.prompts import load_prompts
         from univer.bench.questions import choose
@@ -99,6 +112,8 @@ def spec_bench(
         raise ValueError("a temperature is given twice")
     for value in temperatures:
         Sampling(value, top_k, top_p, min_p)
+    if workers is not None and ray is None:
+        raise ValueError("--workers belongs to --ray: without a cluster there is this process")
     if draft_temperature is not None:
         Sampling(draft_temperature)
     setup = LiveSetup(
@@ -115,14 +130,24 @@ def spec_bench(
         ignore_config=ignore_config,
         trust_remote_code=trust_remote_code,
     )
-    live, plan = setup.build()
-    for note in (*left_out, *plan.notes):
-        print(f"univer: note: left out: {note}", file=sys.stderr)
-    settings = plan.settings | {"questions": questions.name if questions else None, "groups": groups, "count": count}
-    folder = RunFolder.open(output, KIND, settings) if output else None
-    records = folder.records if folder else []
-    new = live.records(plan.shards, folder.done if folder else ())
-    interrupted = _collect(new, records, folder, len(plan.keys), quiet=as_json)
+    with ExitStack() as stack:
+        source: LiveBench | Cluster
+        if ray is None:
+            source, plan = setup.build()
+        else:
+            source = stack.enter_context(Cluster(setup.build, ray, workers))
+            plan = source.plan
+        for note in (*left_out, *plan.notes):
+            print(f"univer: note: left out: {note}", file=sys.stderr)
+        settings = plan.settings | {
+            "questions": questions.name if questions else None,
+            "groups": groups,
+            "count": count,
+        }
+        folder = RunFolder.open(output, KIND, settings) if output else None
+        records = folder.records if folder else []
+        new = source.records(plan.shards, folder.done if folder else ())
+        interrupted = _collect(new, records, folder, len(plan.keys), quiet=as_json)
     records = plan.ordered(records)
     found = disagreements(records)
     summary = summarise(records) | {"disagreements": found}

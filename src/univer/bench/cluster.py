@@ -1,0 +1,180 @@
+"""A live benchmark on a Ray cluster: prompts and temperatures are shared out over workers, any of which may be lost."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+from univer.bench.folder import Key, Record
+from univer.bench.live import LiveBench
+from univer.bench.shards import Plan, Shard
+
+Build = Callable[[], tuple[LiveBench, Plan]]
+
+# A worker that is lost may be bad luck; one prompt that loses three is too much for the machines.
+MOST_LOSSES = 3
+
+
+class Worker:
+    """The models in a process of their own."""
+
+    def prepare(self, build: Build) -> Plan:
+        """Load the models.
+
+        Args:
+            build: gives the benchmark and its plan.
+        """
+        self._bench, plan = build()
+        self._warm = False
+        return plan
+
+    def measure(self, shard: Shard, done: Collection[Key]) -> list[Record]:
+        """Measure a shard, the first one after a warm-up.
+
+        Args:
+            shard: the work.
+            done: keys of records that there are already.
+        """
+        if not self._warm:
+            self._bench.warm_up(shard.prompt)
+            self._warm = True
+        return list(self._bench.measure(shard, done))
+
+
+class Cluster:
+    """Workers of a Ray cluster, each with the models of a benchmark; use it in a `with` statement.
+
+    A shard whose worker is lost goes to the next one that is free, and another worker is started as soon as the cluster
+    has room for it. Plain decoding and all methods of a prompt are measured by one worker.
+
+    Args:
+        build: loads the models; called once in every worker.
+        address: of the cluster as Ray takes it, such as `"auto"` or `"host:6379"`; `"local"` starts one here.
+        workers: how many; by default one for every GPU, or where there are none for every machine.
+
+    Attributes:
+        plan: what there is to measure.
+
+    Raises:
+        ValueError: Ray is not installed, what `build` raises, or workers that would measure different things.
+        ConnectionError: there is no cluster at the address.
+    """
+
+    def __init__(self, build: Build, address: str, workers: int | None = None) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise ValueError(f"a cluster needs one more package: pip install 'univer[ray]' ({error})") from error
+        self._ray = ray
+        self._build = build
+        self._address = address
+        self._workers = workers
+        self._mine = False
+        # What every call that is under way does: its worker, and the shard; None while the worker loads the models.
+        self._busy: dict[Any, tuple[Any, Shard | None]] = {}
+        self._idle: list[Any] = []
+        self._losses: Counter[str | None] = Counter()
+        self.plan: Plan
+
+    def __enter__(self) -> Cluster:
+        self._mine = not self._ray.is_initialized()
+        if self._mine:
+            local = {"include_dashboard": False} if self._address == "local" else {}
+            # A cluster that begins here sends no statistics, and does not put off its workers for other programs.
+            for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):
+                os.environ.setdefault(name, "0")
+            self._ray.init(address=self._address, log_to_driver=False, logging_level="ERROR", **local)
+        try:
+            self._options, number = self._share()
+            for _ in range(number):
+                self._start()
+            while not self._idle:
+                self._await()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in [*self._idle, *(worker for worker, _ in self._busy.values())]:
+            self._ray.kill(worker)
+        if self._mine:
+            self._ray.shutdown()
+
+    def records(self, shards: Sequence[Shard], done: Collection[Key] = ()) -> Iterator[Record]:
+        """Measure everything, the records of a shard at a time.
+
+        Args:
+            shards: the work.
+            done: keys of records that there are already; their cells are left out.
+
+        Yields:
+            The records, in the order in which shards are finished.
+
+        Raises:
+            ValueError: a prompt lost its worker time and again.
+        """
+        queue = deque(self.plan.unfinished(shards, done))
+        while queue or any(shard is not None for _, shard in self._busy.values()):
+            while queue and self._idle:
+                worker, shard = self._idle.pop(), queue.popleft()
+                own = [record for record in done if record[0] == shard.prompt.name]
+                self._busy[worker.measure.remote(shard, own)] = worker, shard
+            found, lost = self._await()
+            yield from found
+            if lost is not None:
+                queue.appendleft(lost)
+
+    def _share(self) -> tuple[dict[str, int], int]:
+        """What a worker asks the cluster for, and how many workers there are."""
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        if gpus := int(sum(node.get("GPU", 0) for node in nodes)):
+            return {"num_gpus": 1, "num_cpus": 1}, self._workers or gpus
+        number = self._workers or len(nodes)
+        on_one = -(-number // len(nodes))
+        return {"num_cpus": max(1, int(min(node.get("CPU", 1) for node in nodes)) // on_one)}, number
+
+    def _start(self) -> None:
+        worker = self._ray.remote(Worker).options(**self._options).remote()
+        self._busy[worker.prepare.remote(self._build)] = worker, None
+
+    def _await(self) -> tuple[list[Record], Shard | None]:
+        """Wait until some worker is done with something.
+
+        Returns:
+            Its records, and the shard that was lost with it.
+        """
+        [call], _ = self._ray.wait(list(self._busy), num_returns=1)
+        worker, shard = self._busy.pop(call)
+        errors = self._ray.exceptions
+        try:
+            found = self._ray.get(call)
+        except errors.RayTaskError as error:
+            self._idle.append(worker)
+            raise error.cause from error
+        except (errors.RayActorError, errors.NodeDiedError, errors.OutOfMemoryError) as error:
+            name = shard.prompt.name if shard else None
+            self._losses[name] += 1
+            if self._losses[name] >= MOST_LOSSES:
+                what = "loading the models" if name is None else f"the prompt {name}"
+                raise ValueError(f"{what} lost its worker {MOST_LOSSES} times: {error}") from error
+            self._start()
+            return [], shard
+        self._idle.append(worker)
+        if shard is not None:
+            return found, None
+        self._agree(found)
+        return [], None
+
+    def _agree(self, plan: Plan) -> None:
+        """Refuse a worker whose records could not stand beside those of the others."""
+        if not hasattr(self, "plan"):
+            self.plan = plan
+        for name, value in self.plan.settings.items():
+            if plan.settings[name] != value:
+                raise ValueError(
+                    f"workers differ in {name}: {value!r} and {plan.settings[name]!r}; set it, or use machines of one "
+                    "kind"
+                )
