@@ -76,14 +76,17 @@ def scaled(kind):
 @pytest.mark.parametrize("kind", ["dynamic", "longrope"])
 def test_fault_23_rotary_scaling_by_length_is_exact_below_the_switch_and_refused_beyond(kind):
     target = scaled(kind)
+    setting = {"dynamic": "max_position", "longrope": "original_max_position"}[kind] + "_embeddings"
     assert context_limit(target) == ORIGINAL
     options = {"temperature": 0, "eos_token_id": None, "tree": "2x6"}
     for draft in ("first=1", target, None):
         result = generate(target, draft, torch.tensor([PROMPT]), max_new_tokens=4, **options)
         assert result.sequences[0].tolist() == greedy_reference(target, PROMPT, 4)
-        with pytest.raises(ValueError, match=f"exceed the {ORIGINAL} positions of the target"):
+        with pytest.raises(ValueError, match=rf"exceed the {ORIGINAL} positions of the target \({setting}"):
             generate(target, draft, torch.tensor([PROMPT]), max_new_tokens=5, **options)
-    with pytest.raises(ValueError, match=f"reads at most {ORIGINAL} tokens"):
+    with pytest.raises(ValueError, match=rf"target reads at most {ORIGINAL} \({setting}"):
+        generate(target, None, torch.tensor([PROMPT + PROMPT]), **options)
+    with pytest.raises(ValueError, match=rf"reads at most {ORIGINAL} tokens.*\(the limit is {setting}"):
         generate(tiny("llama"), target, torch.tensor([PROMPT]), max_new_tokens=12, **options)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from univer.drafting.base import DraftRequest, fit_vocabulary
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Growth, draft_tree
-from univer.engine.checks import check_model, context_limit, readable_tokens
+from univer.engine.checks import check_model, context_limit, context_setting, readable_tokens
 from univer.engine.probe import check_tree_attention
 from univer.engine.runner import TreeRunner
 from univer.tree import DraftTree
@@ -53,7 +53,7 @@ class IndependentDraft:
         if limit is not None and request.max_length > limit:
             raise ValueError(
                 f"the draft {self.name} reads at most {limit} tokens, the text may grow to {request.max_length}: "
-                "ask for fewer new tokens or use another draft"
+                f"ask for fewer new tokens or use another draft (the limit is {context_setting(self.model)})"
             )
         session = IndependentSession(self, request)
         if session.runner.pattern.honours_masks:

@@ -73,13 +73,26 @@ def context_limit(model: Any) -> int | None:
     Rotary positions that are rescaled beyond some length ("dynamic", "longrope") would no longer fit the keys in the
     cache, so for such models that length is the limit. For "dynamic" it is the context itself.
     """
-    limits = [getattr(model.config, "max_position_embeddings", None)]
+    return min((tokens for tokens, _ in _context_limits(model.config)), default=None)
+
+
+def context_setting(model: Any) -> str:
+    """The setting that `context_limit` comes from, for messages; empty where there is none."""
+    return min(_context_limits(model.config), default=(0, ""))[1]
+
+
+def _context_limits(config: Any) -> list[tuple[int, str]]:
+    """Largest numbers of tokens, each with the setting that it comes from."""
+    limits = [(getattr(config, "max_position_embeddings", None), "max_position_embeddings")]
     limits += [
-        table.get("original_max_position_embeddings")
-        for table in _rope_tables(model.config)
+        (
+            table.get("original_max_position_embeddings"),
+            "original_max_position_embeddings, beyond which its longrope positions are rescaled",
+        )
+        for table in _rope_tables(config)
         if table.get("rope_type", table.get("type")) == "longrope"
     ]
-    return min((int(limit) for limit in limits if limit), default=None)
+    return [(int(tokens), setting) for tokens, setting in limits if tokens]
 
 
 def _rope_tables(config: Any) -> list[dict[str, Any]]:

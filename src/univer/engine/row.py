@@ -14,7 +14,7 @@ from univer.drafting.guesses import tell_finished
 from univer.engine.allowed import AllowedTokens
 from univer.engine.branches import BranchProcessors
 from univer.engine.cache import Entries
-from univer.engine.checks import check_tokenizers, context_limit, readable_tokens
+from univer.engine.checks import check_tokenizers, context_limit, context_setting, readable_tokens
 from univer.engine.decision import Decision, GreedyDecision, SampledDecision
 from univer.engine.logprobs import Account
 from univer.engine.options import Options
@@ -96,7 +96,12 @@ class Row:
             check_tokenizers(options.tokenizer, options.draft_tokenizer)
         self.options, self.draft, self.committed = options, draft, list(prompt)
         limit = length_limit(
-            len(self.committed), options.max_new_tokens, options.max_length, config, context_limit(target)
+            len(self.committed),
+            options.max_new_tokens,
+            options.max_length,
+            config,
+            context_limit(target),
+            context_setting(target),
         )
         applied = applied_settings(config, settings)
         strings = applied.get("stop_strings")

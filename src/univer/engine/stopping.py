@@ -165,7 +165,12 @@ def eos_tokens(eos_token_id: int | Sequence[int] | Literal["config"] | None, gen
 
 
 def length_limit(
-    prompt: int, max_new_tokens: int | None, max_length: int | None, generation_config: Any, context: int | None
+    prompt: int,
+    max_new_tokens: int | None,
+    max_length: int | None,
+    generation_config: Any,
+    context: int | None,
+    setting: str = "max_position_embeddings",
 ) -> int:
     """The length at which a text ends.
 
@@ -175,6 +180,7 @@ def length_limit(
         max_length: limit of all tokens, or None; with both given, the stricter holds.
         generation_config: the target's, or None; its limits hold where the caller gives none.
         context: the target's context, or None.
+        setting: what the context comes from, for messages.
 
     Returns:
         Largest number of tokens, prompt included.
@@ -183,7 +189,9 @@ def length_limit(
         ValueError: a limit is negative, `max_length` is below the prompt, or the text would outgrow the context.
     """
     if context is not None and prompt > context:
-        raise ValueError(f"the prompt has {prompt} tokens, the target reads at most {context}: shorten the prompt")
+        raise ValueError(
+            f"the prompt has {prompt} tokens, the target reads at most {context} ({setting}): shorten the prompt"
+        )
     by_default = max_new_tokens is None and max_length is None
     if by_default:
         max_new_tokens = getattr(generation_config, "max_new_tokens", None)
@@ -202,7 +210,7 @@ def length_limit(
         if not by_default:
             raise ValueError(
                 f"{prompt} prompt tokens and {limit - prompt} new ones exceed the {context} positions of the target "
-                f"(max_position_embeddings): ask for at most {context - prompt} new tokens"
+                f"({setting}): ask for at most {context - prompt} new tokens"
             )
         limit = context
     return limit
