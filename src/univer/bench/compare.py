@@ -7,21 +7,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from univer.bench.contexts import Context, Entry, contexts
+from univer.bench.contexts import Entry, contexts
+from univer.bench.evaluation import judge
 from univer.bench.intervals import Interval, gain_interval, mean_interval
 from univer.bench.machine import machine
 from univer.bench.prompts import Prompt
 from univer.couplings.order import ORDERS
 from univer.drafting.base import Draft
-from univer.drafting.growth import Static, TreePolicy
+from univer.drafting.growth import Static
 from univer.drafting.growth.parse import parse_tree
 from univer.engine import Sampling
 from univer.engine.plan import slots_of
 from univer.methods import methods, resolve
-from univer.verdict import end_law
 
 REFERENCE = "rrsw"
 # Gains in acceptance length over RRSw at temperature 1 that arXiv 2605.04543 reports for these trees.
@@ -230,17 +229,20 @@ def compare(
         "seed": seed,
         "machine": machine(),
     }
-    by_growth: dict[tuple[TreePolicy, str], list[tuple[str, Entry]]] = {}
-    for tree, entry in result.entries:
-        by_growth.setdefault(entry.growth, []).append((tree, entry))
+    growths = list(dict.fromkeys(entry.growth for _, entry in result.entries))
     started, done = time.perf_counter(), 0
+
+    def tell() -> None:
+        nonlocal done
+        done += 1
+        progress(done)
+
     for number, (prompt, input_ids) in enumerate(prompts):
-        own: dict[tuple[str, str], list[float]] = {}
-        for context in contexts(
+        drafted_here = contexts(
             target,
             draft,
             input_ids,
-            list(by_growth),
+            growths,
             sampling=sampling,
             draft_sampling=draft_sampling or sampling,
             places=places,
@@ -248,14 +250,12 @@ def compare(
             new_tokens=new_tokens,
             seed=seed + number,
             generation_config=generation_config,
-        ):
-            for tree, entry in by_growth[context.growth]:
-                own.setdefault((tree, entry.name), []).append(_tau(context, entry))
-                result.nodes.setdefault((tree, entry.name), []).append(len(context.tree) - 1)
-            done += 1
-            progress(done)
+        )
+        outcomes = judge(drafted_here, result.entries, tell)
+        for cell, own in outcomes.items():
+            result.nodes.setdefault(cell, []).extend(outcome.nodes for outcome in own)
         result.kinds[prompt.name] = prompt.kind
-        result.taus[prompt.name] = own
+        result.taus[prompt.name] = {cell: [outcome.tau for outcome in own] for cell, own in outcomes.items()}
         result.settings["seconds"] = time.perf_counter() - started
     return result
 
@@ -272,9 +272,3 @@ def prepare(trees: Sequence[str], names: Sequence[str] | None = None) -> Compari
         tree, name = min(repeated)
         raise ValueError(f"{name!r} on the tree {tree!r} is named twice")
     return Comparison({}, entries)
-
-
-def _tau(context: Context, entry: Entry) -> float:
-    law = end_law(context.tree, context.laws, entry.method, entry.order)
-    depths = torch.from_numpy(context.tree.topology.depths).to(law)
-    return 1 + float(law @ depths)

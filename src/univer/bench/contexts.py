@@ -50,14 +50,16 @@ class Context:
     Attributes:
         place: number of tokens of the text.
         tree: the drafted tree.
-        laws: `P_v` of every node `[N, V]`, float32.
+        laws: `P_v` of every node `[N, V]`, float32; float64 from a trace.
         growth: policy and draft law of the tree.
+        merged: whether token 0 of the rows stands for several tokens, which a trace does not tell apart.
     """
 
     place: int
     tree: DraftTree
     laws: Tensor
     growth: tuple[TreePolicy, str]
+    merged: bool = False
 
 
 @dataclass(frozen=True)

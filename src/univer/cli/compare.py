@@ -64,13 +64,9 @@ def compare(
         from univer.bench import load_prompts
         from univer.bench.compare import compare as run
         from univer.bench.compare import prepare
-        from univer.bench.prompts import encode
-        from univer.cli.config import generation_config
-        from univer.cli.drafts import default_draft, make_draft
+        from univer.cli.pair import load_pair
         from univer.cli.terminal import progress
         from univer.engine import Sampling
-        from univer.engine.drafts import as_draft
-        from univer.models import load
     except ModuleNotFoundError as error:
         raise ValueError(f"comparing needs more packages: pip install 'univer[models]' ({error})") from error
 
@@ -96,32 +92,34 @@ def compare(
     comparison = prepare([profile.tree] if profile and profile.tree else tree or ["2x5"], method)
     chosen = load_prompts(prompts, count)
 
-    model, tokenizer = load(target, dtype, device, trust_remote_code)
-    config = generation_config(model, ignore=ignore_config, greedy=False, applied=False)
-    named = options["draft"] or default_draft(target, model)
-    drafter = as_draft(make_draft(named, tokenizer, dtype, device, trust_remote_code), model)
-    if drafter is None or drafter.fixed_only:
-        raise ValueError("this draft proposes fixed tokens only, on which all methods are membership: name another")
+    pair = load_pair(
+        target,
+        options["draft"],
+        chosen,
+        dtype,
+        device,
+        trust_remote_code=trust_remote_code,
+        ignore_config=ignore_config,
+    )
     if profile is not None and tuned is not None:
-        profile.check(model, drafter.name)
-        note_differences(profile, tuned, model, vars(sampling))
+        profile.check(pair.target, pair.draft.name)
+        note_differences(profile, tuned, pair.target, vars(sampling))
     growths = {entry.growth for _, entry in comparison.entries}
-    encoded = [(prompt, encode(tokenizer, prompt.text).to(model.device)) for prompt in chosen]
     interrupted = False
     total = len(chosen) * contexts * drafted * len(growths)
     with progress(quiet=as_json) as tell:
         try:
             run(
-                model,
-                drafter,
-                encoded,
+                pair.target,
+                pair.draft,
+                pair.prompts,
                 sampling=sampling,
                 draft_sampling=draft_sampling,
                 places=contexts,
                 drafted=drafted,
                 new_tokens=new_tokens,
                 seed=seed,
-                generation_config=config,
+                generation_config=pair.generation_config,
                 progress=lambda done: tell("drafted trees", done, total),
                 into=comparison,
             )
