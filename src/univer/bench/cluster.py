@@ -58,8 +58,8 @@ class Cluster:
         plan: what there is to measure.
 
     Raises:
-        ValueError: Ray is not installed, what `build` raises, or workers that would measure different things.
-        ConnectionError: there is no cluster at the address.
+        ValueError: Ray is not installed, there is no cluster at the address, what `build` raises, or workers that would
+            measure different things.
     """
 
     def __init__(self, build: Build, address: str, workers: int | None = None) -> None:
@@ -85,7 +85,10 @@ class Cluster:
             # A cluster that begins here sends no statistics, and does not put off its workers for other programs.
             for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):
                 os.environ.setdefault(name, "0")
-            self._ray.init(address=self._address, log_to_driver=False, logging_level="ERROR", **local)
+            try:
+                self._ray.init(address=self._address, log_to_driver=False, logging_level="ERROR", **local)
+            except (ConnectionError, RuntimeError) as error:
+                raise ValueError(f"no Ray cluster answers at {self._address!r}: {error}") from error
         try:
             self._options, number = self._share()
             for _ in range(number):
