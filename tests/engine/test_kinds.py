@@ -176,7 +176,7 @@ def quantised(bits, package):
         quantisation.quantize_(model, quantisation.IntxWeightOnlyConfig(weight_dtype=kind))
     else:
         quanto = pytest.importorskip("optimum.quanto")
-        quanto.quantize(model, weights=quanto.qint8)
+        quanto.quantize(model, weights={8: quanto.qint8, 4: quanto.qint4}[bits])
         quanto.freeze(model)
     return model
 
@@ -190,6 +190,13 @@ def test_fault_22_quantised_weights(bits, package):
         identity = compare_texts(target, draft, PROMPTS, NEW, None if draft is None else "2x3")
         assert identity.differences == []
     assert texts(tiny("llama"), target, tree="2x3") == expected(tiny("llama"))
+
+
+def test_fault_22_quantised_weights_that_do_not_work_in_inference_mode_are_refused():
+    model = quantised(4, "optimum-quanto")
+    for role, pair in (("target", (model, "lookup")), ("draft", (tiny("llama"), model))):
+        with pytest.raises(ValueError, match=f"the {role} LlamaForCausalLM has weights of 4 bits by optimum-quanto"):
+            Engine(*pair)
 
 
 @pytest.mark.parametrize("places", ["cpu", "disk"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import nn
+
 from univer.engine.attention import attention_pattern
 from univer.engine.batch import cache_argument
 
@@ -17,7 +19,8 @@ def check_model(model: Any, role: str) -> None:
 
     Raises:
         ValueError: the model is an encoder-decoder or multimodal one, keeps a recurrent state, has layers other than
-            full or sliding-window attention, reads prompts of an adapter before the text, or takes no cache.
+            full or sliding-window attention, reads prompts of an adapter before the text, takes no cache, or has
+            weights that do not work in torch's inference mode.
     """
     name = f"the {role} {type(model).__name__}"
     config = getattr(model, "config", None)
@@ -46,6 +49,15 @@ def check_model(model: Any, role: str) -> None:
                 f"{name} has an adapter that puts {adapter.num_virtual_tokens} virtual tokens before the text, which "
                 "shifts all positions; use one that changes weights, such as LoRA"
             )
+
+    # Modules of optimum-quanto say what their weights are.
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    bits = [getattr(getattr(module, "weight_qtype", None), "bits", 8) for module in modules]
+    if min(bits, default=8) < 8:
+        raise ValueError(
+            f"{name} has weights of {min(bits)} bits by optimum-quanto, which do not work in torch's inference mode: "
+            "take 8 bits, or torchao for fewer"
+        )
 
 
 def check_shared_seed(model: Any, *, seeded: bool) -> None:
