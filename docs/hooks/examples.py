@@ -1,4 +1,4 @@
-"""Makes the examples of docstrings sections of their own: they stand under `Example:`, the parser wants `Examples:`."""
+"""Shows the examples of docstrings as code, wherever they stand in it."""
 
 import re
 from typing import Any
@@ -7,9 +7,10 @@ from griffe import Extension, Object
 
 
 class Examples(Extension):
-    """Reads `Example:` as `Examples:`."""
+    """Reads `Example:` as `Examples:`, which the parser knows, and fences examples that stand in the running text."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
-        """Rename the section in the docstring of one object."""
+        """Change the docstring of one object."""
         if obj.docstring:
-            obj.docstring.value = re.sub(r"^Example:$", "Examples:", obj.docstring.value, flags=re.MULTILINE)
+            text = re.sub(r"^Example:$", "Examples:", obj.docstring.value, flags=re.MULTILINE)
+            obj.docstring.value = re.sub(r"^>>> .*(\n.+)*", r"```pycon\n\g<0>\n```", text, flags=re.MULTILINE)

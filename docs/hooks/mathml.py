@@ -12,7 +12,8 @@ from latex2mathml.converter import convert
 
 log = logging.getLogger("mkdocs.hooks.mathml")
 
-FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', flags=re.DOTALL)
+# The punctuation after a formula stays on its line.
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>([.,;:)]*)', flags=re.DOTALL)
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
@@ -24,6 +25,6 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
         if "<merror" in made or "\\" in unescape(made):
             # A warning ends a strict build.
             log.warning("%s: the formula %r cannot be written as MathML", page.file.src_uri, source)
-        return f'<{tag} class="formula">{made}</{tag}>'
+        return f'<{tag} class="formula">{made}{match[4]}</{tag}>'
 
     return FORMULA.sub(formula, html)
