@@ -91,12 +91,6 @@ def test_rows_are_checked_before_work_starts() -> None:
     assert entries_for("2x5", ["univer:gain"])[0].order == "gain"
 
 
-def test_paper_figures_stand_beside_their_cell() -> None:
-    from univer.bench.compare import PAPER_GAINS
-
-    assert PAPER_GAINS["2x5"] == {"traversal": 0.023, "greedy": 0.049, "univer": 0.075}
-
-
 def test_draft_sampling_is_part_of_the_draft_law(models: tuple[torch.nn.Module, IndependentDraft]) -> None:
     narrow = compare(*models, PROMPTS[:1], ["2x2"], ["univer"], draft_sampling=Sampling(temperature=0.2), **SETTINGS)
     assert narrow.settings["draft_sampling"]["temperature"] == 0.2

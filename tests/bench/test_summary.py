@@ -86,5 +86,16 @@ def test_speed_is_compared_per_token_on_shared_prompts():
     assert row_of(summarise(records), "univer")["speedup"]["value"] == pytest.approx(2.0)
 
 
+def test_every_turn_has_a_prefill_of_its_own():
+    summary = summarise([live("1", "plain", 12, 10.0, turns=2)])
+    assert row_of(summary, "plain")["rate"] == pytest.approx(1.0)
+
+
+def test_the_order_of_the_records_does_not_matter():
+    records = [replayed(str(number), method, [2 + number / 7]) for number in range(9) for method in ("rrsw", "univer")]
+    backwards = summarise(records[::-1])
+    assert row_of(backwards, "univer") == row_of(summarise(records), "univer")
+
+
 def test_no_records_give_an_empty_table():
     assert summarise([])["rows"] == []

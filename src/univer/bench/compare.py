@@ -13,6 +13,7 @@ from univer.bench.contexts import Entry, contexts
 from univer.bench.evaluation import judge
 from univer.bench.intervals import Interval, gain_interval, mean_interval
 from univer.bench.machine import machine
+from univer.bench.paper import paper_gain
 from univer.bench.prompts import Prompt
 from univer.couplings.order import ORDERS
 from univer.drafting.base import Draft
@@ -23,8 +24,6 @@ from univer.engine.plan import slots_of
 from univer.methods import methods, resolve
 
 REFERENCE = "rrsw"
-# Gains in acceptance length over RRSw at temperature 1 that arXiv 2605.04543 reports for these trees.
-PAPER_GAINS = {"2x5": {"traversal": 0.023, "greedy": 0.049, "univer": 0.075}}
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Comparison:
                     sum(counts) / len(counts),
                     mean_interval(means),
                     gain_interval(means, self.prompt_means(tree, REFERENCE)) if compared else None,
-                    PAPER_GAINS.get(tree, {}).get(entry.name),
+                    paper_gain(tree, self.settings["temperature"], entry.name),
                 )
             )
         return table

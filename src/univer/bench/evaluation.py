@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -71,3 +72,25 @@ def evaluate(context: Context, entry: Entry) -> Outcome:
         low, high = tau_range(context.tree, context.laws, entry.method, entry.order)
         error = max(high - tau, tau - low, 0.0)
     return Outcome(tau, len(context.tree) - 1, tuple(survival), error)
+
+
+def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """What a record of a run folder holds of one method on the trees of one prompt.
+
+    Args:
+        outcomes: at least one.
+
+    Returns:
+        `taus`, one for each tree, and the means `nodes`, `survival` and `error`.
+
+    Example:
+        >>> figures([Outcome(1.5, 2, (0.5,), 0.0), Outcome(1.7, 2, (0.7,), 0.0)])["survival"]
+        [0.6]
+    """
+    count = len(outcomes)
+    return {
+        "taus": [outcome.tau for outcome in outcomes],
+        "nodes": sum(outcome.nodes for outcome in outcomes) / count,
+        "survival": [sum(level) / count for level in zip(*(outcome.survival for outcome in outcomes), strict=True)],
+        "error": sum(outcome.error for outcome in outcomes) / count,
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 FAMILY = ("rrsw", "traversal", "greedy", "univer", "univer:gain")
 GROWN = "grow:nodes=62,depth=5"
@@ -33,6 +33,15 @@ class Experiment:
     drafted: int = 1
     live: bool = False
     reference_tree: str | None = None
+
+    def sized(self, count: int | None = None, places: int | None = None, drafted: int | None = None) -> Experiment:
+        """The same experiment on more or fewer prompts, contexts and trees; None leaves a number as it is."""
+        return replace(
+            self,
+            count=self.count if count is None else count,
+            places=self.places if places is None else places,
+            drafted=self.drafted if drafted is None else drafted,
+        )
 
 
 EXPERIMENTS = {

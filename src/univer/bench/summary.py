@@ -47,6 +47,8 @@ def summarise(
     cells: dict[Cell, dict[str, Record]] = {}
     for record in records:
         cells.setdefault(tuple(record[name] for name in CELL), {})[record["prompt"]] = record
+    # Resampling goes by place: the order in which prompts were measured must not matter.
+    cells = {cell: dict(sorted(own.items())) for cell, own in cells.items()}
     groups = dict.fromkeys(record["group"] for record in records)
     rows = []
     for group in (ALL, *groups):
@@ -135,8 +137,8 @@ def _conditional(survival: Sequence[Sequence[float]]) -> list[float | None]:
 
 
 def _decoded(record: Record) -> float:
-    """Tokens of a live record that the rounds committed: all but the one that came with the prefill."""
-    return float(record["tokens"] - 1)
+    """Tokens of a live record that the rounds committed: all but the one that came with each turn's prefill."""
+    return float(record["tokens"] - record.get("turns", 1))
 
 
 def _rate(records: Sequence[Record]) -> float | None:

@@ -15,6 +15,7 @@ from univer.cli.generate import generate
 from univer.cli.methods import methods
 from univer.cli.replay import replay
 from univer.cli.report import report
+from univer.cli.reproduce import reproduce
 from univer.cli.trace import trace
 from univer.cli.train_eagle import train_eagle
 from univer.cli.tune import tune
@@ -24,7 +25,7 @@ from univer.models.errors import ModelError
 __all__ = ["app", "run"]
 
 # One file per command; a command imports what is heavy when it runs.
-COMMANDS = (generate, compare, trace, replay, report, doctor, train_eagle, tune, tune_skip, audit, methods)
+COMMANDS = (generate, compare, trace, replay, reproduce, report, doctor, train_eagle, tune, tune_skip, audit, methods)
 
 app = typer.Typer(
     name="univer",

@@ -7,7 +7,7 @@ from typing import Any
 
 from univer.bench.bounds import enclosure_of
 from univer.bench.contexts import Context
-from univer.bench.evaluation import Outcome, judge
+from univer.bench.evaluation import figures, judge
 from univer.bench.folder import Record, RunFolder, key
 from univer.bench.traces.folder import Recorded, TraceFolder
 from univer.bench.traces.growths import Growth, Row, recorded_growths
@@ -66,7 +66,7 @@ def replay(
         for tree, entry in rows:
             record = blank[tree, entry]
             if (tree, entry.name) in found:
-                record |= _figures(found[tree, entry.name])
+                record |= figures(found[tree, entry.name])
                 if into:
                     into.append(record)
             yield had.get(key(record), record)
@@ -84,14 +84,4 @@ def _record(trace: TraceFolder, prompt: Recorded, row: Row) -> Record:
         "tree": tree,
         "method": entry.name,
         "temperature": settings["sampling"]["temperature"],
-    }
-
-
-def _figures(outcomes: Sequence[Outcome]) -> Record:
-    count = len(outcomes)
-    return {
-        "taus": [outcome.tau for outcome in outcomes],
-        "nodes": sum(outcome.nodes for outcome in outcomes) / count,
-        "survival": [sum(level) / count for level in zip(*(outcome.survival for outcome in outcomes), strict=True)],
-        "error": sum(outcome.error for outcome in outcomes) / count,
     }

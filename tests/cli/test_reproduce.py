@@ -1,0 +1,108 @@
+"""`univer reproduce` on a tiny model."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from univer.bench.folder import RunFolder
+from univer.bench.summary import summarise
+from univer.cli import main
+
+QUICK = ["--count", "1", "--contexts", "2", "--new-tokens", "12"]
+QUESTIONS = [
+    {"question_id": 81, "category": "writing", "turns": ["Write a line about rain.", "And one about sun."]},
+    {"question_id": 321, "category": "qa", "turns": ["Who drew this map?"]},
+]
+
+
+@pytest.fixture
+def models(endless_directory: Path, tmp_path: Path) -> list[str]:
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
+    return ["--target", str(endless_directory), "--draft", "skip=1", "--questions", str(questions), *QUICK]
+
+
+def test_depth_measures_every_tree_once_and_shows_the_trend(
+    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "run"
+    assert main(["reproduce", "depth", *models, "--output", str(place)]) == 0
+    shown = capsys.readouterr().out
+    assert "univer, 2x2 to 2x5: " in shown
+    assert "other models on other hardware" in shown
+    records = RunFolder(place).records
+    assert {record["tree"] for record in records} == {"2x2", "2x3", "2x4", "2x5"}
+    assert len(records) == 2 * 4 * 5  # prompts, trees, methods
+    assert all(len(record["taus"]) == 2 for record in records)
+    for record in records:
+        tau = sum(record["taus"]) / len(record["taus"])
+        assert tau == pytest.approx(1 + sum(record["survival"]), abs=1e-5)
+
+
+def test_the_main_table_stands_beside_the_paper(
+    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "run"
+    assert main(["reproduce", "main-table", *models, "--output", str(place), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    paper = {row["method"]: row for row in printed["summary"]["paper"]}
+    assert {name: row["paper"] for name, row in paper.items()} == {"traversal": 0.023, "greedy": 0.049, "univer": 0.075}
+    row = paper["univer"]
+    assert row["difference"] == pytest.approx(row["gain"]["value"] - 0.075)
+    [grown] = [row for row in printed["summary"]["rows"] if row["group"] == "all" and row["tree"].startswith("grow")]
+    assert grown["reference_tree"] == "2x5"
+    assert grown["gain"] is not None
+    assert printed["settings"]["draft"] == "skip=1"
+    assert json.loads((place / "summary.json").read_text()) == printed["summary"]
+
+
+def test_a_run_that_was_cut_short_resumes_to_the_same_records(models: list[str], tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    arguments = ["reproduce", "depth", *models, "--output"]
+    assert main([*arguments, str(whole)]) == 0
+    assert main([*arguments, str(cut)]) == 0
+    lines = (cut / "records.jsonl").read_text().splitlines(keepends=True)
+    (cut / "records.jsonl").write_text("".join(lines[:27]) + lines[27][:20])
+    (cut / "summary.json").unlink()
+    assert main([*arguments, str(cut)]) == 0
+    first, second = RunFolder(whole).records, RunFolder(cut).records
+    assert first == second
+    assert summarise(first) == summarise(second)
+
+
+def test_overhead_shows_what_verification_costs_beside_the_target(
+    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "overhead", *models, "--output", str(tmp_path / "run")]) == 0
+    heading = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("tree"))
+    assert "laws + verification / target" in heading
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "unknown experiment 'nothing'; there are main-table"),
+        (["depth", "--draft", "lookup"], "fixed tokens only"),
+        (["depth", "--questions", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["depth", "--new-tokens", "100000"], "longer than the models"),
+    ],
+)
+def test_bad_input_is_one_line(
+    models: list[str], arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *options = arguments
+    assert main(["reproduce", name, *models, *options, "--output", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err.strip()
+    assert message in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_settings_do_not_go_into_the_same_folder(
+    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["reproduce", "depth", *models, "--output", str(tmp_path / "run")]
+    assert main(arguments) == 0
+    assert main([*arguments, "--seed", "1"]) == 2
+    assert "choose another folder" in capsys.readouterr().err
