@@ -26,17 +26,17 @@ INK = Colour("ink", "#1b1f24", "#e9ebee")
 MUTED = Colour("muted", "#5a626d", "#a2abb6")
 GRID = Colour("grid", "#e3e6ea", "#2c323a")
 
-# One hue for every one-step rule. The hues keep apart for readers with any kind of colour blindness when taken together
-# with fill and dashes, which say how levels are coupled; see Wong, Nature Methods 8, 441 (2011), for most of them.
-MAXIMAL = Colour("maximal", "#8f6400", "#e0b04a")
-REJECTION = Colour("rejection", "#2475ab", "#86cdf7")
+# One hue for every one-step rule, far enough from the others for eyes that lack a kind of cone, and with the contrast
+# that text needs. Fill and dashes, which say how levels are coupled, tell methods of one rule apart.
+MAXIMAL = Colour("maximal", "#805625", "#ecbb44")
+REJECTION = Colour("rejection", "#5674b8", "#8ed4fc")
 WITHOUT_REPLACEMENT = Colour("without-replacement", "#0b4f94", "#5f9fe8")
 K_SEQ = Colour("k-seq", "#00835f", "#3fcf9f")
 TRANSPORT = Colour("transport", "#d1410c", "#ff8552")
-MEMBERSHIP = Colour("membership", "#6b727c", "#99a1ac")
-MIXED = Colour("mixed", "#b0438a", "#ea8fc6")
-PROGRAMME = Colour("programme", "#33383f", "#d3d8de")
-OTHER = Colour("other", "#6a51b3", "#b3a1f0")
+MEMBERSHIP = Colour("membership", "#6e757e", "#9a989d")
+MIXED = Colour("mixed", "#8a266e", "#ec96cd")
+PROGRAMME = Colour("programme", "#353841", "#d6dadf")
+OTHER = Colour("other", "#7253c3", "#7c7db8")
 SERIES = (MAXIMAL, REJECTION, WITHOUT_REPLACEMENT, K_SEQ, TRANSPORT, MEMBERSHIP, MIXED, PROGRAMME, OTHER)
 
 # Parts of a whole, apart from the methods' colours: grey-blue from dark to light, neighbours far apart in lightness.

@@ -142,10 +142,12 @@ def label_ends(axes: Axes, ends: Sequence[End]) -> None:
     placed = spread([end.y for end in ends], (high - low) * LINE * 0.86 / height)
     start, stop = axes.get_xlim()
     for end, y in zip(ends, placed, strict=True):
-        beside, bold = stop + 0.045 * (stop - start), "bold" if end.look.main else "normal"
+        beside, bold = stop + 0.04 * (stop - start), "bold" if end.look.main else "normal"
         colour = end.look.colour.light
         axes.plot([end.x, beside], [end.y, y], color=colour, linewidth=0.6, clip_on=False, zorder=1)
-        axes.text(beside, y, f" {end.text}", va="center", color=colour, fontweight=bold, fontsize=9.5)
+        axes.text(
+            beside + 0.015 * (stop - start), y, end.text, va="center", color=colour, fontweight=bold, fontsize=9.5
+        )
     axes.set(xlim=(start, stop), ylim=(low, high))
 
 
