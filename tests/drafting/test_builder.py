@@ -61,6 +61,17 @@ def test_sampled_children_and_what_stands_above_them_cannot_be_dropped() -> None
             builder.finish(leave_out=[node])
 
 
+def test_a_fixed_child_beside_one_with_something_sampled_below_cannot_be_dropped() -> None:
+    builder = TreeBuilder(0, "mixed")
+    row = torch.full((8,), 1 / 8)
+    builder.add(0, [(1, "fixed"), (2, "fixed"), (3, "sampled")], row)
+    builder.add(3, [(4, "fixed")])
+    assert builder.finish(leave_out=[1]).tokens.tolist() == [0, 2, 3, 4]
+    builder.add(4, [(5, "sampled")], row)
+    with pytest.raises(ValueError, match="something is sampled below its sibling 3"):
+        builder.finish(leave_out=[1])
+
+
 def test_a_dropped_fixed_child_stays_excluded_from_the_law_of_its_siblings() -> None:
     builder = TreeBuilder(0, "greedy")
     builder.add(0, [(0, "fixed"), (1, "fixed"), (3, "sampled")], ROW[0])

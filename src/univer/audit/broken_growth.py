@@ -34,6 +34,19 @@ def fixed_by_grandchild(partial: Partial, model: TableModel) -> Expand | Drop | 
     return Drop(1) if 0 in below and not partial.dropped else None
 
 
+def fixed_by_niece(partial: Partial, model: TableModel) -> Expand | Drop | None:
+    """A fixed child is dropped if the token sampled below its sampled sibling is 0, which is tested after it."""
+    if not partial.expanded:
+        return Expand(0, 1, 1)
+    sampled = partial.children(0)[1:]
+    if not sampled:
+        return None
+    if sampled[0] not in partial.expanded:
+        return Expand(sampled[0], 0, 1)
+    below = [partial.token(node, model.vocabulary) for node in partial.children(sampled[0])]
+    return Drop(1) if 0 in below and not partial.dropped else None
+
+
 def fixed_forgotten(partial: Partial, model: TableModel) -> Expand | Drop | None:
     """A fixed child beside a sampled one is dropped, and the law of the sampled one is computed as if it never was."""
     if not partial.expanded:
@@ -46,5 +59,6 @@ UNLAWFUL: dict[str, tuple[str, str, Policy]] = {
     "slot added to a node after looking below": ("univer", "greedy", late_slot),
     "sampled child dropped by its token": ("univer", "greedy", sampled_by_token),
     "fixed child dropped for what was sampled below it": ("univer", "greedy", fixed_by_grandchild),
+    "fixed child dropped for what was sampled below its sibling": ("univer", "greedy", fixed_by_niece),
     "fixed child dropped beside a sampled one, S recomputed": ("univer", "greedy", fixed_forgotten),
 }

@@ -48,21 +48,21 @@ def by_own_token(law: str) -> Policy:
 
 
 def drop_fixed_leaf(law: str) -> Policy:
-    """A fixed child with nothing below it is dropped where a sampled token elsewhere is even; it stays excluded."""
+    """A fixed child is dropped for a token of its sampled siblings, before anything is drawn below one of them.
+
+    It stays excluded from their law.
+    """
 
     def policy(partial: Partial, model: TableModel) -> Expand | Drop | None:
         if not partial.expanded:
             return Expand(0, *SLOTS[law][0])
         children = partial.children(0)
         fixed = [child for child in children if partial.nodes[child].slot == "fixed"]
-        others = [child for child in children if child not in fixed[:1]]
+        others = [child for child in children if child not in fixed]
+        if fixed and not partial.dropped and any(partial.token(node, model.vocabulary) % 2 == 0 for node in others):
+            return Drop(fixed[0])
         waiting = [child for child in others if child not in partial.expanded]
-        if waiting:
-            return Expand(waiting[0], *_choice(law, waiting[0]))
-        even = any(
-            partial.token(node, model.vocabulary) % 2 == 0 for node in range(1, len(partial.nodes)) if node not in fixed
-        )
-        return Drop(fixed[0]) if fixed and even and not partial.dropped else None
+        return Expand(waiting[0], *_choice(law, waiting[0])) if waiting else None
 
     return policy
 

@@ -16,7 +16,7 @@ class TreeBuilder:
 
     This is the growth rule: which nodes are expanded, and with how many slots, may depend on everything drafted so far,
     but no slot is added to a node later. At the end a fixed child may be left out as long as nothing sampled hangs
-    below it. Within these limits every exact method stays lossless.
+    below it or below one of its siblings. Within these limits every exact method stays lossless.
 
     Args:
         root_token: the last committed token.
@@ -114,8 +114,9 @@ class TreeBuilder:
 
         Args:
             planned: whether the expansions of each level were decided together before any token of the next was drawn.
-            leave_out: nodes to drop, with all that hangs below them. Only fixed ones without a sampled node below may
-                be dropped; beside a sampled sibling their tokens stay excluded from `S_v`.
+            leave_out: nodes to drop, with all that hangs below them. Only fixed ones may be dropped, with nothing
+                sampled below them or below a sibling, whose scale depends on those tested before it; beside a sampled
+                sibling their tokens stay excluded from `S_v`.
 
         Raises:
             ValueError: a node that must stay is to be dropped.
@@ -128,6 +129,8 @@ class TreeBuilder:
                         f"node {node} is {self.slots[node]}: only fixed nodes with nothing sampled below may be dropped"
                     )
                 dropped.add(node)
+        if dropped:
+            self._check_siblings(dropped)
         self.kept = [node for node in range(len(self)) if node not in dropped]
         place = {node: number for number, node in enumerate(self.kept)}
         excluded: dict[int, list[int]] = {}
@@ -143,3 +146,19 @@ class TreeBuilder:
             excluded,
             planned=planned,
         )
+
+    def _check_siblings(self, dropped: Collection[int]) -> None:
+        """Refuse to drop a node beside one with something sampled below it.
+
+        The drop may have been decided by that token, and it changes the scale at which the sibling is tested.
+        """
+        sampled_below = [False] * len(self)
+        for node in range(len(self) - 1, 0, -1):
+            if self.slots[node] == "sampled" or sampled_below[node]:
+                sampled_below[self.parents[node]] = True
+        beside = {self.parents[node]: node for node in dropped}
+        for sibling, parent in enumerate(self.parents):
+            if parent in beside and sampled_below[sibling]:
+                raise ValueError(
+                    f"node {beside[parent]} may not be dropped: something is sampled below its sibling {sibling}"
+                )
