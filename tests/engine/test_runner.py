@@ -163,7 +163,7 @@ def test_draft_keeps_its_own_cache_equal_to_a_fresh_prefill():
     for step in generation:
         accepted.add(sum(step.from_draft))
         session = generation.rows[0].session
-        if session.runner.length:
+        if session.runner.length and not generation.rows[0].ended:
             assert session.runner.nodes == 0
             assert len(generation.committed) - 2 <= session.runner.length < len(generation.committed)
             assert_same_cache(

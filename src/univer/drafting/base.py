@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
@@ -14,6 +14,7 @@ from univer.tree import DraftTree
 if TYPE_CHECKING:
     from univer.drafting.builder import TreeBuilder
     from univer.drafting.growth.base import Growth
+    from univer.drafting.readings import Proposal
     from univer.engine.branches import BranchProcessors
 
 
@@ -34,6 +35,8 @@ class DraftRequest:
             draft asked for side by side; None if it asked for none.
         processors: those of the request, applied to logits `[n, V]` over the target's whole vocabulary; None if it has
             none. What they do to the draft is a matter of speed alone: a token that they forbid is not worth a node.
+        shared: what the sessions of one engine have in common, such as a cache for several texts, by the draft that put
+            it there.
     """
 
     vocabulary: int
@@ -44,6 +47,7 @@ class DraftRequest:
     max_length: int
     features: Tensor | None = None
     processors: BranchProcessors | None = None
+    shared: dict[Any, Any] = field(default_factory=dict)
 
     def rows(
         self, logits: Tensor, step: str, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]
@@ -71,6 +75,9 @@ class DraftRequest:
 
 class DraftSession(Protocol):
     """A draft at work on one request; everything that changes between rounds lives here.
+
+    A session may have two methods more. `proposal(committed, growth)` is `propose` as a generator of `Reading`s, so
+    that the passes of a draft model serve several texts at once. `close()` is called when the text leaves its engine.
 
     Attributes:
         passes: number of forward passes of a draft model so far.
@@ -135,6 +142,26 @@ class Draft(Protocol):
             ValueError: the draft cannot serve it.
         """
         ...
+
+
+def proposal_of(session: DraftSession, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
+    """The proposal of a session, which has no readings where the session can only `propose`.
+
+    Args:
+        session: the session.
+        committed: as for `DraftSession.propose`.
+        growth: likewise.
+    """
+    own = getattr(session, "proposal", None)
+    tree: DraftTree = session.propose(committed, growth) if own is None else (yield from own(committed, growth))
+    return tree
+
+
+def close_session(session: DraftSession | None) -> None:
+    """Tell a session that its text has left the engine, if it wants to know."""
+    close = getattr(session, "close", None)
+    if close is not None:
+        close()
 
 
 def fit_vocabulary(logits: Tensor, size: int) -> Tensor:

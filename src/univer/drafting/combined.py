@@ -7,11 +7,12 @@ from typing import Any
 
 from torch import Tensor
 
-from univer.drafting.base import Draft, DraftRequest, DraftSession
+from univer.drafting.base import Draft, DraftRequest, DraftSession, close_session, proposal_of
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Growth, Guess, NodeSlots
 from univer.drafting.guesses import GuessSource, merge_guesses, tell_finished
 from univer.drafting.guessing import Guessing
+from univer.drafting.readings import Proposal
 from univer.tree import DraftTree
 
 
@@ -79,6 +80,14 @@ class CombinedSession:
     def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         """Draft a tree; see `DraftSession.propose`."""
         return self.session.propose(committed, _Guided(growth, self.guessing, committed))
+
+    def proposal(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
+        """As `propose`, beside other texts; see `DraftSession`."""
+        return proposal_of(self.session, committed, _Guided(growth, self.guessing, committed))
+
+    def close(self) -> None:
+        """Tell the model's session."""
+        close_session(self.session)
 
     def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
         """Tell the model's session; sources are brought up to date from the committed tokens."""

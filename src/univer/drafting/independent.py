@@ -9,10 +9,14 @@ from torch import Tensor
 
 from univer.drafting.base import DraftRequest, fit_vocabulary
 from univer.drafting.builder import TreeBuilder
-from univer.drafting.growth import Growth, draft_tree
+from univer.drafting.growth import Growth
+from univer.drafting.growth.loop import coins_of, tree_under_way
+from univer.drafting.readings import Proposal, read_alone
+from univer.engine.attention import attention_pattern
+from univer.engine.batch import TreeBatch
 from univer.engine.checks import check_model, context_limit, context_setting, readable_tokens
 from univer.engine.probe import check_tree_attention
-from univer.engine.runner import TreeRunner
+from univer.engine.runner import NodeReading, TreeRunner
 from univer.tree import DraftTree
 
 # Read in place of a token for which the draft has no embedding. Any choice is lossless.
@@ -55,23 +59,27 @@ class IndependentDraft:
                 f"the draft {self.name} reads at most {limit} tokens, the text may grow to {request.max_length}: "
                 f"ask for fewer new tokens or use another draft (the limit is {context_setting(self.model)})"
             )
-        session = IndependentSession(self, request)
-        if session.runner.pattern.honours_masks:
+        pattern = attention_pattern(self.model.config)
+        if pattern.honours_masks:
             check_tree_attention(self.model, "draft")
-        elif request.branching:
+            # One cache for all texts of an engine, so that a level of all of their trees is read in one pass.
+            if self not in request.shared:
+                request.shared[self] = TreeBatch(self.model)
+            return IndependentSession(self, request, TreeRunner(self.model, batch=request.shared[self]))
+        if request.branching:
             raise ValueError(
-                f"the attention back end {session.runner.pattern.backend!r} of the draft {self.name} only knows causal "
+                f"the attention back end {pattern.backend!r} of the draft {self.name} only knows causal "
                 "masks, so it cannot draft a branching tree: load it with attn_implementation='sdpa' or 'eager'"
             )
-        return session
+        return IndependentSession(self, request, TreeRunner(self.model))
 
 
 class IndependentSession:
     """One request of an `IndependentDraft`: the draft's own cache and the place of every node in it."""
 
-    def __init__(self, draft: IndependentDraft, request: DraftRequest) -> None:
+    def __init__(self, draft: IndependentDraft, request: DraftRequest, runner: TreeRunner) -> None:
         self.request = request
-        self.runner = TreeRunner(draft.model)
+        self.runner = runner
         self.step = f"draft {draft.name}"
         self.known = readable_tokens(draft.model)
         self._place: dict[int, int] = {}
@@ -84,27 +92,48 @@ class IndependentSession:
 
     def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         """Draft a tree; see `DraftSession.propose`."""
+        return read_alone(self.proposal(committed, growth))
+
+    def proposal(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
+        """As `propose`, beside other texts; see `DraftSession`."""
         if unread := committed[self.runner.length :]:
-            self._root_logits = self.runner.extend(self._readable(unread))[None]
+            self._root_logits = yield from self._read_text(self._readable(unread))
         place = {0: -1}
 
-        def read_level(tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
+        def ask_level(tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
             logits = self._root_logits
             if nodes[0] != 0:
                 parents = [place[tree.parents[node]] for node in nodes]
                 place.update({node: number for number, node in enumerate(nodes, start=self.runner.nodes)})
-                logits = self.runner.read_nodes(self._readable([tree.tokens[node] for node in nodes]), parents)
+                tokens = self._readable([tree.tokens[node] for node in nodes])
+                logits = yield NodeReading(self.runner, tokens, parents)
             assert logits is not None, "there is at least one committed token"
             fitted = fit_vocabulary(logits, self.request.vocabulary)
             return self.request.rows(fitted, self.step, committed, tree, nodes)
 
-        tree, origins = draft_tree(committed[-1], growth, read_level, self.request.generator, self.request.device)
+        coins, device = coins_of(self.request.generator), self.request.device
+        tree, origins = yield from tree_under_way(committed[-1], growth, ask_level, coins, device)
         self._place = {node: place[origin] for node, origin in enumerate(origins) if origin in place}
         return tree
 
     def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
         """Keep the accepted nodes that were read; a leaf was not, the next round reads it."""
         self.runner.keep([self._place[node] for node in path if node in self._place])
+
+    def close(self) -> None:
+        """Make room for other texts."""
+        self.runner.leave()
+
+    def _read_text(self, tokens: Sequence[int]) -> Proposal[Tensor]:
+        """Logits `[1, V]` after further committed tokens.
+
+        Those of a round are read beside what other texts need, as nodes that stay; a prompt by itself.
+        """
+        if not self.runner.length or len(self.runner.batch.texts) == 1:
+            return self.runner.extend(tokens)[None]
+        logits: Tensor = yield NodeReading(self.runner, tokens, range(-1, len(tokens) - 1))
+        self.runner.keep(range(len(tokens)))
+        return logits[-1:]
 
     def _readable(self, tokens: Sequence[int]) -> list[int]:
         return [token if token < self.known else UNKNOWN for token in tokens]

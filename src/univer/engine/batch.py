@@ -91,9 +91,11 @@ class TreeBatch:
         """Remove a row; the last one takes its number."""
         last = self.texts.pop()
         if row < len(self.texts):
-            # Rows come and go between passes too, and what was made in inference mode changes only there.
-            with torch.inference_mode():
-                move_row(self.cache, len(self.texts), row, last.length + len(last.depths))
+            # The cache may not have made room yet for a row of which nothing was read.
+            if held := last.length + len(last.depths):
+                # Rows come and go between passes too, and what was made in inference mode changes only there.
+                with torch.inference_mode():
+                    move_row(self.cache, len(self.texts), row, held)
             self.texts[row] = last
 
     def load(self, row: int, entries: Entries) -> None:

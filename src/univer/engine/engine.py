@@ -10,7 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 from torch import Tensor, nn
 
-from univer.drafting.base import Draft
+from univer.drafting.base import Draft, close_session
+from univer.drafting.readings import Reading, UnderWay
 from univer.engine.batch import TreeBatch
 from univer.engine.cache import Entries
 from univer.engine.checks import check_model, check_shared_seed, readable_tokens
@@ -19,6 +20,7 @@ from univer.engine.options import Options, prompt_tokens, split_settings
 from univer.engine.probe import check_tree_attention
 from univer.engine.row import Row, Step
 from univer.engine.settings import applied_settings, check_tokens
+from univer.tree import DraftTree
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,6 +68,7 @@ class Engine:
         self.batch = TreeBatch(target, self.draft.features if self.draft else ())
         self.rows: list[Row] = []
         self._waiting: list[Row] = []
+        self._shared: dict[Any, Any] = {}
         self._stepping = False
         models = [target, *(self.draft.models if self.draft else ())]
         self._training = [m for model in models if isinstance(model, nn.Module) for m in model.modules() if m.training]
@@ -133,7 +136,7 @@ class Engine:
         seeded = request.seed is not None or request.generator is not None or request.sampling.greedy
         check_shared_seed(self.target, seeded=seeded)
         row = Row(self.target, self.draft, prompt, request, settings, generator, self.batch.device, text)
-        row.past, row.keep_entries = past, keep_entries
+        row.past, row.keep_entries, row.shared = past, keep_entries, self._shared
         row.plan.check_attention(self.batch.pattern)
         if row.plan.drafts and self.batch.pattern.honours_masks:
             with self._working():
@@ -165,7 +168,8 @@ class Engine:
         """Play one round with every row at work, and let the waiting ones begin.
 
         An exception in a row's own code (its draft, its streamer, its logits) ends that row, which keeps it as `error`;
-        the others go on. An exception in the target's pass, or an interruption, ends all rows that took part.
+        the others go on; one in a pass of the draft model ends the rows of that pass so. An exception in the target's
+        pass, or an interruption, ends all rows that took part.
 
         Returns:
             Each row with what it committed, rows that failed left out; rows that ended are no longer at work.
@@ -215,7 +219,7 @@ class Engine:
 
     def _round(self, rows: Sequence[Row]) -> list[tuple[Row, Step]]:
         share = None if self.nodes is None else max(1, self.nodes // len(rows)) - 1
-        trees = [self._own(row, row.propose, share) for row in rows]
+        trees = self._draft(rows, share)
         # Of a row that failed or was cancelled the pass reads the root alone.
         tokens = [
             [row.committed[-1]] if tree is None else tree.tokens.tolist() for row, tree in zip(rows, trees, strict=True)
@@ -235,6 +239,37 @@ class Engine:
         self.batch.keep(kept)
         self._charge("cache", rows, started)
         return done
+
+    def _draft(self, rows: Sequence[Row], share: int | None) -> list[DraftTree | None]:
+        """A tree for every row, level by level: what the draft model is to read for several of them is one pass.
+
+        An exception in a pass ends the rows of that pass.
+        """
+        started = time.perf_counter()
+        drafts = [UnderWay(row.proposal(share)) for row in rows]
+        pairs = list(zip(rows, drafts, strict=True))
+        for row, draft in pairs:
+            self._own(row, draft.advance)
+        while waiting := [(*pair, pair[1].reading) for pair in pairs if pair[1].reading and not pair[0].ended]:
+            passes: dict[int, list[tuple[Row, UnderWay[DraftTree], Reading]]] = {}
+            for row, draft, reading in waiting:
+                passes.setdefault(id(reading.shared), []).append((row, draft, reading))
+            for part in passes.values():
+                self._read(part)
+        self._charge("draft", rows, started)
+        return [None if row.ended else draft.result for row, draft in pairs]
+
+    def _read(self, part: Sequence[tuple[Row, UnderWay[DraftTree], Reading]]) -> None:
+        """One pass of a draft model, and what follows from it for each of its rows."""
+        first, *others = [reading for _, _, reading in part]
+        try:
+            read = first.together(others)
+        except Exception as error:
+            for row, _, _ in part:
+                row.error, row.ended = error, True
+            return
+        for (row, draft, _), own in zip(part, read, strict=True):
+            self._own(row, draft.advance, own)
 
     def _own(self, row: Row, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
         """Run code of one row, unless it has ended; an exception ends it and is kept in it."""
@@ -268,6 +303,7 @@ class Engine:
         last = self.rows.pop()
         if number < len(self.rows):
             self.rows[number] = last
+        close_session(row.session)
 
     @contextmanager
     def _working(self) -> Iterator[None]:

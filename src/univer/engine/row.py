@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from univer.drafting.base import Draft, DraftRequest, DraftSession
+from univer.drafting.base import Draft, DraftRequest, DraftSession, proposal_of
 from univer.drafting.guesses import tell_finished
+from univer.drafting.readings import Proposal
 from univer.engine.allowed import AllowedTokens
 from univer.engine.branches import BranchProcessors
 from univer.engine.cache import Entries
@@ -73,6 +74,7 @@ class Row:
         past: keys and values that the row begins with, until it has begun.
         keep_entries: whether `entries` is filled at the end.
         entries: keys and values of the committed tokens but the last, once the row has ended.
+        shared: what the drafts of the engine's rows have in common, see `DraftRequest`.
 
     Raises:
         ValueError: something in the request is not supported; the message names it.
@@ -151,6 +153,7 @@ class Row:
         self.past: Entries | None = None
         self.keep_entries = False
         self.entries: Entries | None = None
+        self.shared: dict[Any, Any] = {}
         self.error: Exception | None = None
         self.ended = len(self.committed) >= limit
         self._streamed = 0
@@ -178,6 +181,7 @@ class Row:
                 max_length=self.stop.max_length,
                 features=features,
                 processors=self._draft_processors,
+                shared=self.shared,
             )
             self.session = self.draft.start(request)
             self.clock.charge("draft")
@@ -185,7 +189,7 @@ class Row:
         _, tokens, account, reason = self._verdict(root, logits[None], "the target's prefill")
         return self._commit(Step(tokens, [False], None, account), reason)
 
-    def propose(self, nodes: int | None = None) -> DraftTree:
+    def proposal(self, nodes: int | None = None) -> Proposal[DraftTree]:
         """Draft a tree no deeper than the text may still grow; without room for a level it is a plain step.
 
         Args:
@@ -194,17 +198,14 @@ class Row:
         Raises:
             ValueError: the draft proposed something else than a tree below the text.
         """
-        self.clock.start()
         depth = self.stop.max_length - len(self.committed) - 1
         self._clipped = depth < self.plan.policy.max_depth
         growth = self.plan.grower.begin(depth if nodes is None or nodes > 0 else 0, nodes)
         if self.session is not None and growth.depth > 0:
-            tree = self.session.propose(self.committed, growth)
+            tree = yield from proposal_of(self.session, self.committed, growth)
             self._check(tree)
-        else:
-            tree = DraftTree([self.committed[-1]], [-1], ["root"], None, growth.law)
-        self.clock.charge("draft")
-        return tree
+            return tree
+        return DraftTree([self.committed[-1]], [-1], ["root"], None, growth.law)
 
     def judge(self, tree: DraftTree, logits: Tensor, features: Tensor | None) -> tuple[list[int], Step]:
         """Decide a round.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -11,7 +12,7 @@ from univer.engine.batch import TreeBatch
 
 
 class TreeRunner:
-    """A `TreeBatch` of a single row.
+    """One row of a `TreeBatch`, which by default is the only one.
 
     The cache holds the committed tokens read so far, followed by the candidate *nodes* of the present round. A node
     sees the committed tokens, its ancestors and itself; its position is that of its depth.
@@ -19,18 +20,30 @@ class TreeRunner:
     Args:
         model: a causal language model of transformers, or one with the same `forward`.
         features: hidden states to take while reading, see `FeatureTap`.
+        batch: a batch of this model with the rows of other texts; by default a new one.
 
     Attributes:
-        batch: the batch of one row.
+        batch: the batch.
+        passes: number of forward passes over this text so far.
 
     Raises:
         ValueError: the model has no such hidden states.
     """
 
-    def __init__(self, model: Any, features: Sequence[int] = ()) -> None:
-        self.batch = TreeBatch(model, features)
+    def __init__(self, model: Any, features: Sequence[int] = (), batch: TreeBatch | None = None) -> None:
+        self.batch = TreeBatch(model, features) if batch is None else batch
         self.pattern, self.device = self.batch.pattern, self.batch.device
         self._text = self.batch.texts[self.batch.add()]
+        self.passes = 0
+
+    @property
+    def row(self) -> int:
+        """Its number in the batch, which changes when other rows leave."""
+        return next(number for number, text in enumerate(self.batch.texts) if text is self._text)
+
+    def leave(self) -> None:
+        """Take the text out of the batch."""
+        self.batch.remove(self.row)
 
     @property
     def length(self) -> int:
@@ -43,18 +56,16 @@ class TreeRunner:
         return len(self._text.depths)
 
     @property
-    def passes(self) -> int:
-        """Number of forward passes so far."""
-        return self.batch.passes
-
-    @property
     def features(self) -> Tensor | None:
         """The hidden states `[n, k * H]` of the `n` tokens of the last call; None if none were asked for."""
         return None if self.batch.features is None else self.batch.features[0]
 
     def extend(self, tokens: Sequence[int]) -> Tensor:
         """Read tokens that are committed already, at least one; returns logits `[V]` after the last of them."""
-        return self.batch.extend(0, tokens)
+        before = self.batch.passes
+        logits = self.batch.extend(self.row, tokens)
+        self.passes += self.batch.passes - before
+        return logits
 
     def read_nodes(self, tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         """Read candidate nodes, in one pass.
@@ -70,7 +81,7 @@ class TreeRunner:
         Raises:
             ValueError: the nodes branch and the attention back end cannot be given a mask.
         """
-        return self.batch.read_nodes([tokens], [parents])[0]
+        return NodeReading(self, tokens, parents).together([])[0]
 
     def keep(self, nodes: Sequence[int]) -> None:
         """Commit some candidate nodes, a path from the committed tokens down, and forget the others.
@@ -78,4 +89,39 @@ class TreeRunner:
         Args:
             nodes: their numbers, in rising order.
         """
-        self.batch.keep([nodes])
+        self.batch.keep([nodes], self.row)
+
+
+@dataclass(frozen=True)
+class NodeReading:
+    """Candidate nodes that one text needs read, see `Reading`.
+
+    Attributes:
+        runner: the text.
+        tokens: as for `TreeRunner.read_nodes`.
+        parents: likewise.
+    """
+
+    runner: TreeRunner
+    tokens: Sequence[int]
+    parents: Sequence[int]
+
+    @property
+    def shared(self) -> object:
+        """The batch: all of its rows can be read in one pass."""
+        return self.runner.batch
+
+    def together(self, others: Sequence[NodeReading]) -> list[Tensor]:
+        """Logits `[n, V]` after the nodes of each text."""
+        by_row = {reading.runner.row: reading for reading in (self, *others)}
+        first, end = min(by_row), max(by_row) + 1
+        # Rows between them that have nothing to read take part with filler alone.
+        parts = [by_row.get(row) for row in range(first, end)]
+        logits = self.runner.batch.read_nodes(
+            [() if part is None else part.tokens for part in parts],
+            [() if part is None else part.parents for part in parts],
+            first,
+        )
+        for reading in by_row.values():
+            reading.runner.passes += 1
+        return [logits[row - first] for row in by_row]

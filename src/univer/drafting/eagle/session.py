@@ -13,7 +13,10 @@ from univer.drafting.base import DraftRequest
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.eagle.cache import HeadCache
 from univer.drafting.eagle.head import Attend
-from univer.drafting.growth import Growth, draft_tree
+from univer.drafting.eagle.reading import HeadReading
+from univer.drafting.growth import Growth
+from univer.drafting.growth.loop import coins_of, tree_under_way
+from univer.drafting.readings import Proposal, read_alone
 from univer.tree import DraftTree
 
 if TYPE_CHECKING:
@@ -57,27 +60,37 @@ class EagleSession:
         self._unread = [request.features]
         # Output of the last committed row, and below it those of the nodes read in this round.
         self._outputs = torch.empty(0, config.hidden_size, dtype=self._dtype, device=self._device)
+        self._root_logits = torch.empty(0)
         self._place: dict[int, int] = {}
         self._step = f"draft {draft.name}"
 
     def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         """Draft a tree; see `DraftSession.propose`."""
+        return read_alone(self.proposal(committed, growth))
+
+    def proposal(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
+        """As `propose`, beside other texts; see `DraftSession`."""
         self._cache.forget_nodes()
-        self._read_text(committed)
+        yield from self._read_text(committed)
         self._outputs = self._outputs[:1]
         self._place = {0: 0}
-        request = self.request
-        read_level = partial(self._read_level, committed)
-        return draft_tree(
-            committed[-1], growth, read_level, request.generator, request.device, columns=self._draft.columns
-        ).tree
+        request, ask_level = self.request, partial(self._ask_level, committed)
+        drafted = yield from tree_under_way(
+            committed[-1],
+            growth,
+            ask_level,
+            coins_of(request.generator),
+            request.device,
+            columns=self._draft.columns,
+        )
+        return drafted.tree
 
     def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
         """Take the target's hidden states of what was kept; the next round reads them."""
         if features is not None:
             self._unread.append(features)
 
-    def _read_text(self, committed: Sequence[int]) -> None:
+    def _read_text(self, committed: Sequence[int]) -> Proposal[None]:
         """Read the committed rows that are new."""
         if not self._unread:
             return
@@ -91,26 +104,27 @@ class EagleSession:
             )
         self._cache.forget_nodes()
         positions = torch.arange(start, end, device=self._device)
-        self._outputs = self._pass(
-            committed[start + 1 :], self._head.fuse(features), positions, self._cache.attend_text
-        )[-1:]
+        self._outputs, self._root_logits = yield from self._pass(
+            committed[start + 1 :], self._head.fuse(features), positions, self._cache.attend_text, last_only=True
+        )
         self._unread = []
 
-    def _read_level(self, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
+    def _ask_level(self, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
         """Draft laws `Q_v` `[n, D]` of the nodes of a level, which are read if they are not the root.
 
         The settings of the request act on the draft vocabulary alone; tokens outside have probability 0. The row that
         results is the one that children are drawn from and that verification uses.
         """
-        outputs = self._outputs if nodes[0] == 0 else self._read_nodes(tree, nodes)
-        logits = self._head.logits(outputs, self._draft.output)
+        logits = self._root_logits
+        if nodes[0] != 0:
+            logits = yield from self._read_nodes(tree, nodes)
         return self.request.rows(logits, self._step, committed, tree, nodes)
 
-    def _read_nodes(self, tree: TreeBuilder, nodes: Sequence[int]) -> Tensor:
-        """Outputs of the nodes of a level."""
+    def _read_nodes(self, tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
+        """Logits `[n, D]` at the nodes of a level."""
         parents = [self._place[tree.parents[node]] for node in nodes]
         depths = torch.tensor([tree.depths[node] for node in nodes], device=self._device)
-        outputs = self._pass(
+        outputs, logits = yield from self._pass(
             [tree.tokens[node] for node in nodes],
             self._outputs[parents],
             self._cache.length - 1 + depths,
@@ -118,11 +132,13 @@ class EagleSession:
         )
         self._place |= {node: place for place, node in enumerate(nodes, start=len(self._outputs))}
         self._outputs = torch.cat((self._outputs, outputs))
-        return outputs
+        return logits
 
-    def _pass(self, tokens: Sequence[int], hidden: Tensor, positions: Tensor, attend: Attend) -> Tensor:
-        """Outputs `[n, H]` of one pass of the head over `n` rows."""
-        ids = torch.tensor(tokens, device=self._draft.table.device)
-        embeddings = self._head.embed(ids, self._draft.table).to(self._device, self._dtype)
+    def _pass(
+        self, tokens: Sequence[int], hidden: Tensor, positions: Tensor, attend: Attend, *, last_only: bool = False
+    ) -> Proposal[tuple[Tensor, Tensor]]:
+        """Outputs `[n, H]` and logits `[n, D]` of one pass of the head over `n` rows, or those of the last row."""
         self.passes += 1
-        return self._head.block(embeddings[None], hidden[None], attend, positions[None])[0]
+        scored = 1 if last_only else len(tokens)
+        read: tuple[Tensor, Tensor] = yield HeadReading(self._draft, tokens, hidden, positions, attend, scored)
+        return read

@@ -12,9 +12,12 @@ from univer.drafting.builder import TreeBuilder
 from univer.drafting.columns import EVERY_TOKEN, Columns
 from univer.drafting.growth.base import Growth
 from univer.drafting.guesses import Guess
+from univer.drafting.readings import Proposal, read_alone
 from univer.tree import DraftTree
 
 ReadLevel = Callable[[TreeBuilder, Sequence[int]], Tensor]
+# As `ReadLevel`, by readings that are made by whoever advances the tree.
+AskLevel = Callable[[TreeBuilder, Sequence[int]], Proposal[Tensor]]
 GuessLevel = Callable[[TreeBuilder, Sequence[int]], Sequence[Sequence[Guess]]]
 # Gives so many uniforms in [0, 1), float64.
 Coins = Callable[[int], Tensor]
@@ -57,15 +60,12 @@ def draft_tree(
     Returns:
         The tree with the origins of its nodes.
     """
-    return tree_from_coins(
-        root_token,
-        growth,
-        read_level,
-        lambda count: torch.rand(count, generator=generator, dtype=torch.float64),
-        device,
-        guesses,
-        columns,
-    )
+    return tree_from_coins(root_token, growth, read_level, coins_of(generator), device, guesses, columns)
+
+
+def coins_of(generator: torch.Generator) -> Coins:
+    """Uniforms of a generator."""
+    return lambda count: torch.rand(count, generator=generator, dtype=torch.float64)
 
 
 def tree_from_coins(
@@ -88,10 +88,38 @@ def tree_from_coins(
         guesses: likewise.
         columns: likewise.
     """
+
+    def ask_level(tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
+        yield from ()
+        return read_level(tree, nodes)
+
+    return read_alone(tree_under_way(root_token, growth, ask_level, coins, device, guesses, columns))
+
+
+def tree_under_way(
+    root_token: int,
+    growth: Growth,
+    ask_level: AskLevel,
+    coins: Coins,
+    device: torch.device,
+    guesses: GuessLevel | None = None,
+    columns: Columns = EVERY_TOKEN,
+) -> Proposal[Drafted]:
+    """As `tree_from_coins`, for a tree that grows beside those of other texts.
+
+    Args:
+        root_token: as for `draft_tree`.
+        growth: likewise.
+        ask_level: asked as `read_level` is, through readings.
+        coins: as for `tree_from_coins`.
+        device: as for `draft_tree`.
+        guesses: likewise.
+        columns: likewise.
+    """
     tree = TreeBuilder(root_token, growth.law, columns)
     level = growth.frontier(tree, [0])
     while level:
-        rows = read_level(tree, level).to(device)
+        rows = (yield from ask_level(tree, level)).to(device)
         proposed = guesses(tree, level) if guesses else [()] * len(level)
         decisions = growth.slots(tree, level, rows, proposed)
         uniforms = coins(sum(decision.sampled for decision in decisions)).to(device)
