@@ -248,6 +248,28 @@ def test_fault_27_processors_with_a_state_are_refused(processor, message, draft)
         run(draft, logits_processor=[processor])
 
 
+@pytest.mark.parametrize("banned", [False, True])
+def test_a_processor_whose_rounding_depends_on_the_number_of_rows_is_no_state(banned):
+    generator = torch.Generator().manual_seed(0)
+    outer, inner = torch.randn(16, 61, generator=generator), torch.randn(61, 16, generator=generator)
+
+    def process(input_ids, scores):
+        scores = scores + torch.tanh(scores @ inner) @ outer
+        return scores.masked_fill(torch.arange(61) % 5 == 0, -math.inf) if banned else scores
+
+    target = tiny("llama")
+    plain = greedy_reference(target, PROMPT, 14, logits_processor=[process])
+    assert run("lookup", logits_processor=process).sequences[0].tolist() == plain
+
+
+def test_a_processor_that_takes_back_what_it_forbade_is_refused():
+    def process(input_ids, scores):
+        return scores.masked_fill(torch.arange(61) == len(scores), -math.inf)
+
+    with pytest.raises(ValueError, match="process gives another row"):
+        run("lookup", logits_processor=process)
+
+
 def test_fault_27_a_processor_may_keep_what_does_not_matter():
     class Counter:
         depends_on_ids_alone = True

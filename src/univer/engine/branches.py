@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from univer.engine.outside import outside_inference
+from univer.engine.outside import name_of, outside_inference
 from univer.engine.processors import Processor
 
 # Entries of a tensor that are compared one by one when a processor is checked.
 LARGE = 1 << 20
+# How far apart two answers of a processor may be for rounding to explain it, as where it sums over a large vocabulary
+# in float32.
+ROUNDING = 1e-3
 
 
 class Processed(NamedTuple):
@@ -99,7 +102,7 @@ class BranchProcessors:
                 if any(processor is suspect for suspect in suspects):
                     kept = [_kept(layer) for layer in _layers(processor)]
                     again = _apply(processor, ids.repeat(2, 1), before.repeat(2, 1))
-                    if not torch.equal(again.nan_to_num(), scores.repeat(2, 1).nan_to_num()):
+                    if not _agree(again, scores.repeat(2, 1)):
                         raise ValueError(_refusal(processor, "gives another row"))
                     changed = kept != [_kept(layer) for layer in _layers(processor)]
                     if changed and not any(getattr(own, "depends_on_ids_alone", False) for own in _layers(processor)):
@@ -131,21 +134,22 @@ def _apply(processor: Processor, ids: Tensor, scores: Tensor) -> Tensor:
     if not isinstance(processed, Tensor) or processed.shape != scores.shape:
         given = list(processed.shape) if isinstance(processed, Tensor) else f"a {type(processed).__name__}"
         raise ValueError(
-            f"the processor {_name(processor)} returned {given}, not scores of the shape {list(scores.shape)} that it "
-            "was given"
+            f"the processor {name_of(processor)} returned {given}, not scores of the shape {list(scores.shape)} that "
+            "it was given"
         )
     return processed
 
 
-def _name(processor: Processor) -> str:
-    return getattr(processor, "__name__", None) or type(processor).__name__
+def _agree(scores: Tensor, others: Tensor) -> bool:
+    """Whether scores are the same up to rounding, which differs with the number of rows; infinite ones exactly."""
+    return torch.allclose(scores, others, rtol=1e-5, atol=ROUNDING, equal_nan=True)
 
 
 def _refusal(processor: Processor, found: str) -> str:
     return (
-        f"the processor {_name(processor)} {found} when it is asked again about the same text: on trees processors are "
-        "asked about many texts in any order, so that each answer must depend on the ids and scores alone, row by row; "
-        "one that does so although it keeps notes says it by an attribute depends_on_ids_alone = True"
+        f"the processor {name_of(processor)} {found} when it is asked again about the same text: on trees processors "
+        "are asked about many texts in any order, so that each answer must depend on the ids and scores alone, row by "
+        "row; one that does so although it keeps notes says it by an attribute depends_on_ids_alone = True"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from univer.engine.outside import outside_inference
+from univer.engine.outside import name_of, outside_inference
 from univer.engine.settings import token_ids
 
 StopReason = Literal["eos", "stop_string", "criterion", "time", "length", "cancelled"]
@@ -87,12 +87,13 @@ def _holds(criterion: Criterion, text: Tensor, scores: tuple[Tensor, ...] | None
             verdict = torch.as_tensor(answer)
         except (TypeError, ValueError, RuntimeError):
             raise TypeError(
-                f"the stopping criterion {criterion!r} answered {answer!r}: return True where the text ends, else False"
+                f"the stopping criterion {name_of(criterion)} answered {answer!r}: return True where the text ends, "
+                "else False"
             ) from None
         if verdict.numel() != 1:
             raise ValueError(
-                f"the stopping criterion {criterion!r} gave {verdict.numel()} answers: criteria see one text at a "
-                "time, ids [1, L], so return one truth value"
+                f"the stopping criterion {name_of(criterion)} gave {verdict.numel()} answers: criteria see one text at "
+                "a time, ids [1, L], so return one truth value"
             )
         return bool(verdict)
 
