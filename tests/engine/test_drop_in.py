@@ -2,7 +2,15 @@
 
 import pytest
 import torch
-from transformers import DynamicCache, LogitsProcessor, LogitsProcessorList, StaticCache, StoppingCriteriaList
+from transformers import (
+    DynamicCache,
+    EosTokenCriteria,
+    LogitsProcessor,
+    LogitsProcessorList,
+    MaxLengthCriteria,
+    StaticCache,
+    StoppingCriteriaList,
+)
 
 import univer
 from engine.families import FAMILIES, near_copy, tiny
@@ -279,4 +287,69 @@ def test_an_assistant_is_refused():
     with pytest.raises(ValueError, match="assistant_model"):
         tiny("llama").generate(
             PROMPT, assistant_model=near_copy("llama"), custom_generate=univer.hf("lookup"), max_new_tokens=3
+        )
+
+
+@pytest.mark.parametrize("draft", ["model", "lookup"])
+def test_fault_16_length_and_end_criteria_of_the_caller_take_the_place_of_the_defaults(draft):
+    free, _ = both("llama", PADDED, attention_mask=MASK)
+    eos, other = int(free[0, 8]), int(free[1, 9])
+
+    class Earlier(MaxLengthCriteria):
+        def __call__(self, input_ids, scores, **named):
+            return super().__call__(input_ids[:, 2:], scores, **named)
+
+    for criteria in (
+        [MaxLengthCriteria(9)],
+        [MaxLengthCriteria(30)],
+        [MaxLengthCriteria(12), MaxLengthCriteria(10)],
+        [MaxLengthCriteria(3)],
+        [EosTokenCriteria(eos)],
+        [EosTokenCriteria([eos]), EosTokenCriteria(other)],
+        [Earlier(12)],
+    ):
+        options = {"attention_mask": MASK, "eos_token_id": other, "draft": draft}
+        plain, ours = both("llama", PADDED, stopping_criteria=StoppingCriteriaList(criteria), **options)
+        assert torch.equal(plain, ours)
+
+
+def test_as_many_seeds_as_texts():
+    target, options = tiny("llama"), {"do_sample": True, "max_new_tokens": 9, "eos_token_id": None}
+    drop_in = univer.hf(near_copy("llama", 0.2), tree="2x3", seed=[1, 2])
+    texts = target.generate(PROMPT.repeat(2, 1), custom_generate=drop_in, **options)
+    for text, seed in zip(texts, (1, 2), strict=True):
+        alone = univer.hf(near_copy("llama", 0.2), tree="2x3", seed=seed)
+        assert torch.equal(text, target.generate(PROMPT, custom_generate=alone, **options)[0])
+    with pytest.raises(ValueError, match="2 seeds for 1 texts"):
+        target.generate(PROMPT, custom_generate=drop_in, **options)
+
+
+class Noisy(LogitsProcessor):
+    def __call__(self, input_ids, scores):
+        return scores + torch.rand(())
+
+
+class Undecided:
+    def __call__(self, input_ids, scores, **named):
+        return "perhaps"
+
+
+def undecided(input_ids, scores, **named):
+    return "perhaps"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"logits_processor": LogitsProcessorList([Noisy()])}, "the processor Noisy gives another row"),
+        ({"stopping_criteria": StoppingCriteriaList([Undecided()])}, "the stopping criterion Undecided answered"),
+        ({"stopping_criteria": StoppingCriteriaList([undecided])}, "the stopping criterion undecided answered"),
+        ({"prefix_allowed_tokens_fn": lambda batch, ids: [99]}, "prefix_allowed_tokens_fn lists token 99"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_messages_name_what_the_caller_passed_also_beside_padding(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        tiny("llama").generate(
+            PADDED, attention_mask=MASK, custom_generate=univer.hf("lookup"), max_new_tokens=4, **options
         )

@@ -32,6 +32,7 @@ from univer.engine.checks import readable_tokens
 from univer.engine.engine import Engine
 from univer.engine.handover import check_cache, fill_cache, read_cache
 from univer.engine.options import Options, prompt_tokens
+from univer.engine.outside import name_of
 from univer.engine.row import Row
 from univer.engine.settings import applied_settings, check_tokens
 from univer.methods import resolve
@@ -106,7 +107,10 @@ class DropIn:
             known = {entry.name for entry in fields(Options)}
             where = "pass it to model.generate" if unknown[0] in known else f"use {', '.join(OWN_OPTIONS)}"
             raise TypeError(f"univer.hf() has no option {unknown[0]!r}: {where}")
-        Options(**options).random_sources(1)
+        request = Options(**options)
+        # Whether there are as many seeds as texts is seen where the texts are known.
+        if request.generator is not None:
+            request.random_source()
         resolve(options.get("method", "univer"))
         if options.get("tree") is not None:
             parse_tree(options["tree"])
@@ -158,8 +162,9 @@ class DropIn:
         common: dict[str, Any] = {
             **self.options,
             "temperature": 1.0 if generation_config.do_sample else 0.0,
-            "max_new_tokens": generation_config.max_length - width,
-            "eos_token_id": generation_config.eos_token_id,
+            # As in transformers, a criterion that holds at the prompt already is first asked after a token.
+            "max_new_tokens": max(1, _length_limit(stopping_criteria, generation_config) - width),
+            "eos_token_id": _ends(stopping_criteria),
             "output_scores": as_dict and bool(generation_config.output_scores),
             "output_logits": as_dict and bool(generation_config.output_logits),
             "streamer": None if streamer is None else _AfterThePrompt(streamer),
@@ -176,7 +181,7 @@ class DropIn:
                 stopping_criteria=[
                     _padded(entry, ids[:gap])
                     for entry in stopping_criteria
-                    if not isinstance(entry, MaxLengthCriteria | EosTokenCriteria)
+                    if type(entry) not in (MaxLengthCriteria, EosTokenCriteria)
                 ],
             )
             rows.append(engine.enter(prompts[row], request, {}, generator, past, keep_entries=cache is not None))
@@ -231,7 +236,20 @@ def _padded(call: Callable[..., Any], padding: Tensor) -> Callable[..., Any]:
     def shown(ids: Tensor, scores: Any, **named: Any) -> Any:
         return call(torch.cat([padding.to(ids.device).expand(len(ids), -1), ids], -1), scores, **named)
 
-    return update_wrapper(shown, call, updated=())
+    update_wrapper(shown, call, updated=())
+    # What messages call it; an object has no name that could be taken over.
+    shown.__name__ = name_of(call)
+    return shown
+
+
+def _length_limit(criteria: Sequence[Any], config: Any) -> int:
+    """Most tokens of a text, padding included: the caller's own criterion takes the place of the configuration's."""
+    return int(min((own.max_length for own in criteria if type(own) is MaxLengthCriteria), default=config.max_length))
+
+
+def _ends(criteria: Sequence[Any]) -> list[int]:
+    """Token ids that end a text, likewise."""
+    return [token for own in criteria if type(own) is EosTokenCriteria for token in own.eos_token_id.tolist()]
 
 
 def _check(config: Any, processors: Sequence[Any], handed_on: Mapping[str, Any]) -> None:
