@@ -4,9 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from transformers import GPTNeoConfig, GPTNeoForCausalLM
 
-from engine.families import WINDOW, tiny
-from univer.engine.attention import AttentionPattern, attention_pattern
+from engine.families import FAMILIES, VOCABULARY, WINDOW, tiny
+from univer.engine import generate
+from univer.engine.attention import LAYER_TYPES, OWN_LIMITS, AttentionPattern, attention_pattern
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -58,3 +60,26 @@ def test_fault_15_layers_of_another_kind_are_refused_by_name():
     config = SimpleNamespace(layer_types=["full_attention", "linear_attention"], sliding_window=None)
     with pytest.raises(ValueError, match="'linear_attention'"):
         attention_pattern(config)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_family_is_refused(family):
+    assert set(attention_pattern(FAMILIES[family][1]).windows) <= set(LAYER_TYPES)
+
+
+@pytest.mark.parametrize("setting", OWN_LIMITS)
+def test_fault_15_windows_that_a_model_counts_by_itself_are_refused_by_name(setting):
+    with pytest.raises(ValueError, match=f"limited by {setting} is not supported"):
+        attention_pattern(SimpleNamespace(**{setting: 16}))
+    assert attention_pattern(SimpleNamespace(**{setting: None})).windows == {"full_attention": None}
+
+
+@pytest.mark.parametrize("role", ["target", "draft"])
+def test_fault_15_a_local_window_by_the_place_in_the_cache_is_refused_before_the_first_token(role):
+    config = GPTNeoConfig(
+        vocab_size=VOCABULARY, hidden_size=16, num_layers=2, num_heads=4, attention_types=[[["local", "global"], 1]]
+    )
+    model, prompt = GPTNeoForCausalLM(config).eval(), torch.tensor([[5, 7, 9]])
+    target, draft = (model, "lookup") if role == "target" else (tiny("llama"), model)
+    with pytest.raises(ValueError, match=f"the {role} GPTNeoForCausalLM: attention that is limited by attention_types"):
+        generate(target, draft, prompt, temperature=0, max_new_tokens=60, tree="2x5")

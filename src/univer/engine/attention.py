@@ -10,6 +10,17 @@ from torch import Tensor
 
 MASKED_BACKENDS = ("eager", "sdpa")
 LAYER_TYPES = ("full_attention", "sliding_attention")
+# Settings of models that limit by themselves what a query sees, counted by places in the cache: a tree's nodes lie
+# there side by side.
+OWN_LIMITS = (
+    "attention_types",
+    "attention_window",
+    "attention_window_size",
+    "keep_window_size",
+    "local_attention_window_len",
+    "sliding_window_size",
+    "window_size",
+)
 
 
 @dataclass(frozen=True)
@@ -70,8 +81,14 @@ def attention_pattern(config: Any) -> AttentionPattern:
         The pattern.
 
     Raises:
-        ValueError: a layer is neither full nor sliding-window attention.
+        ValueError: a layer is neither full nor sliding-window attention, or limits by another setting what it sees.
     """
+    if own := [name for name in OWN_LIMITS if getattr(config, name, None)]:
+        raise ValueError(
+            f"attention that is limited by {own[0]} is not supported: it counts places in the cache, where the "
+            "branches of a tree lie side by side; use a model with full attention, or with sliding_window and "
+            "layer_types"
+        )
     window = getattr(config, "sliding_window", None)
     layer_types = getattr(config, "layer_types", None)
     if layer_types is None:
