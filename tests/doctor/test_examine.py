@@ -87,3 +87,10 @@ def test_prompts_come_from_the_tokenizer():
     report = examine(tiny_llama(0), tiny_llama(1), tokenizer=tokenizer, draft_tokenizer=tokenizer, new_tokens=4)
     assert report.sound, str(report)
     assert report.identities[0].prompts == 3
+
+
+def test_an_end_of_text_that_is_no_token_is_an_error():
+    target = copy.deepcopy(tiny("llama"))
+    target.generation_config.eos_token_id = -5
+    report = examine(target, "lookup")
+    assert [finding.name for finding in report.findings if finding.level == "error"] == ["special ids"]

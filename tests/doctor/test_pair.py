@@ -69,6 +69,8 @@ def test_fault_24_tokenizers_and_vocabularies():
     [
         ({"eos_token_id": None}, "warning", "length limit only"),
         ({"eos_token_id": [2, 500]}, "error", "eos_token_id 500 is outside"),
+        ({"eos_token_id": -5}, "error", "eos_token_id holds -5, which is the id of no token"),
+        ({"eos_token_id": [2.5]}, "error", "whole numbers"),
         ({"eos_token_id": 5}, "warning", "the tokenizer's end is 2"),
         ({"eos_token_id": [2, 5]}, "ok", "[2, 5]"),
     ],

@@ -87,14 +87,18 @@ def _vocabularies(target: Any, models: list[Any], tokenizer: Any) -> Finding:
 
 def _special_ids(target: Any, tokenizer: Any) -> Finding:
     config = getattr(target, "generation_config", None)
-    ends, size = eos_tokens("config", config), readable_tokens(target)
+    size, advice = readable_tokens(target), "correct generation_config.eos_token_id"
+    try:
+        ends = eos_tokens("config", config)
+    except (ValueError, TypeError) as error:
+        return Finding("special ids", "error", str(error), advice)
     of_tokenizer = getattr(tokenizer, "eos_token_id", None)
     if outside := [token for token in ends if not 0 <= token < size]:
         return Finding(
             "special ids",
             "error",
             f"eos_token_id {outside[0]} is outside the target's {size} ids",
-            "correct generation_config.eos_token_id",
+            advice,
         )
     if not ends:
         return Finding(
