@@ -65,6 +65,13 @@ class TreePlan:
         if draft is None:
             tree = [-1]
         self.policy = default_tree(draft, method, self.law) if tree is None else parse_tree(tree)
+        fits = greedy or method.rule.fits("fixed", 1, 0)
+        if draft is not None and draft.fixed_only and self.drafts and not fits:
+            raise ValueError(
+                f"the method {method.name!r} needs a tree drawn by the law {method.draft_law!r}, and the draft "
+                f"{draft.name} proposes fixed tokens only: choose another draft, such as first=8, or a method with "
+                "fixed children, such as univer"
+            )
         self._widest = self.policy.widest(self.law)
         judged = self._widest.clipped(0) if greedy else self._widest
         method.check(slots_of(judged), method.order if order is None else order)
