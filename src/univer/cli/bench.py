@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from univer.cli.options import Device, DraftTemperature, Dtype, IgnoreConfig, MinP, Target, TopK, TopP, TrustRemoteCode
+from univer.cli.options import (
+    Device,
+    DraftTemperature,
+    Dtype,
+    IgnoreConfig,
+    MinP,
+    Target,
+    TopK,
+    TopP,
+    TrustRemoteCode,
+    named,
+)
 from univer.cli.terminal import progress
 from univer.models.catalogue import DEFAULT_MODEL
 
@@ -37,7 +48,8 @@ def spec_bench(
         typer.Option(help="JSONL in the format of Spec-Bench. [default: our own 36 prompts, six kinds of task]"),
     ] = None,
     draft: Annotated[
-        list[str] | None, typer.Option(help="As for 'univer generate'; may be given several times. [default: as there]")
+        list[str] | None,
+        typer.Option(help="As for 'univer generate'; may be given several times. [default: as there]", callback=named),
     ] = None,
     tree: Annotated[
         list[str] | None, typer.Option(help="A tree, as generate takes it; may be given several times. [default: 2x5]")

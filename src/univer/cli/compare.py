@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from univer.cli.options import Device, DraftTemperature, Dtype, IgnoreConfig, MinP, Target, TopK, TopP, TrustRemoteCode
+from univer.cli.options import (
+    Device,
+    Draft,
+    DraftTemperature,
+    Dtype,
+    IgnoreConfig,
+    MinP,
+    Target,
+    TopK,
+    TopP,
+    TrustRemoteCode,
+)
+from univer.cli.output import check_new_file
 from univer.cli.tuned import Tuned, note_differences, with_tuned
 from univer.models.catalogue import DEFAULT_MODEL
 
@@ -21,10 +33,7 @@ COLUMNS = ("tree", "method", "draft law", "nodes", "tau", "95% interval", "gain 
 
 def compare(
     target: Target = DEFAULT_MODEL,
-    draft: Annotated[
-        str | None,
-        typer.Option(help="As for 'univer generate'. [default: as there]"),
-    ] = None,
+    draft: Draft = None,
     tree: Annotated[
         list[str] | None, typer.Option(help="A tree, as generate takes it; may be given several times. [default: 2x5]")
     ] = None,
@@ -87,10 +96,10 @@ def compare(
         raise ValueError("at temperature 0 every exact method keeps the same tokens: compare above 0")
     of_draft = options["draft_temperature"]
     draft_sampling = Sampling(of_draft, *filters) if of_draft is not None else None
-    if output is not None and output.exists():
-        raise ValueError(f"{output} exists already; results are not overwritten")
     comparison = prepare([profile.tree] if profile and profile.tree else tree or ["2x5"], method)
     chosen = load_prompts(prompts, count)
+    if output is not None:
+        check_new_file(output)
 
     pair = load_pair(
         target,
@@ -127,7 +136,6 @@ def compare(
             interrupted = True
     found = comparison.to_dict() | {"interrupted": interrupted}
     if output is not None and comparison.taus:
-        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(found, indent=1))

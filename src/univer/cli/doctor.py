@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from univer.cli.options import Device, Dtype, Target, TrustRemoteCode
+from univer.cli.options import Device, Draft, Dtype, Target, TrustRemoteCode
 from univer.models.catalogue import DEFAULT_MODEL
 
 __all__ = ["doctor"]
@@ -13,9 +13,7 @@ __all__ = ["doctor"]
 
 def doctor(
     target: Target = DEFAULT_MODEL,
-    draft: Annotated[
-        str | None, typer.Option(help="As for 'univer generate'. [default: as there]", show_default=False)
-    ] = None,
+    draft: Draft = None,
     tree: Annotated[str | None, typer.Option(help="As for 'univer generate'.")] = None,
     new_tokens: Annotated[int, typer.Option(min=1, help="Length of the texts that are compared.")] = 32,
     float32: Annotated[

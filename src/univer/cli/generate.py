@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from univer.cli.options import Device, DraftTemperature, Dtype, IgnoreConfig, MinP, Target, TopK, TopP, TrustRemoteCode
+from univer.cli.options import (
+    Device,
+    DraftTemperature,
+    Dtype,
+    IgnoreConfig,
+    MinP,
+    Target,
+    TopK,
+    TopP,
+    TrustRemoteCode,
+    named,
+)
 from univer.cli.tuned import Tuned, note_differences, with_tuned
 from univer.models.catalogue import DEFAULT_MODEL
 
@@ -32,7 +43,8 @@ def generate(
             help="eagle=DIRECTORY (an EAGLE head), or eagle for one that comes with the package; skip=16-18 "
             "(the target without these layers); first=8 (its first layers); a model with the target's tokenizer; "
             "lookup or automaton (guesses from the text itself), also beside one of these: skip=16-18+lookup. "
-            "[default: a head for this target that comes with the package, else lookup]"
+            "[default: a head for this target that comes with the package, else lookup]",
+            callback=named,
         ),
     ] = None,
     method: Annotated[

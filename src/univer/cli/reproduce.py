@@ -9,7 +9,7 @@ from zlib import crc32
 
 import typer
 
-from univer.cli.options import Device, Dtype, IgnoreConfig, Target, TrustRemoteCode
+from univer.cli.options import Device, Draft, Dtype, IgnoreConfig, Target, TrustRemoteCode
 from univer.models.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ KIND = "reproduce"
 def reproduce(
     name: Annotated[str, typer.Argument(help="main-table, temperature-topology, depth or overhead.")],
     target: Target = DEFAULT_MODEL,
-    draft: Annotated[
-        str | None,
-        typer.Option(help="As for 'univer generate'. [default: as there]"),
-    ] = None,
+    draft: Draft = None,
     questions: Annotated[
         Path | None,
         typer.Option(help="JSONL in the format of Spec-Bench. [default: our own 36 prompts, six kinds of task]"),

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from univer.cli.options import Device, DraftTemperature, Dtype, IgnoreConfig, MinP, Target, TopK, TopP, TrustRemoteCode
+from univer.cli.options import (
+    Device,
+    Draft,
+    DraftTemperature,
+    Dtype,
+    IgnoreConfig,
+    MinP,
+    Target,
+    TopK,
+    TopP,
+    TrustRemoteCode,
+)
 from univer.models.catalogue import DEFAULT_MODEL
 
 __all__ = ["trace"]
@@ -16,7 +27,7 @@ __all__ = ["trace"]
 def trace(
     output: Annotated[Path, typer.Argument(help="Folder of the trace; one that was begun is gone on with.")],
     target: Target = DEFAULT_MODEL,
-    draft: Annotated[str | None, typer.Option(help="As for 'univer generate'. [default: as there]")] = None,
+    draft: Draft = None,
     tree: Annotated[
         list[str] | None, typer.Option(help="A tree, as generate takes it; may be given several times. [default: 2x5]")
     ] = None,

@@ -6,7 +6,19 @@ from typing import Annotated
 
 import typer
 
-from univer.cli.options import Device, DraftTemperature, Dtype, IgnoreConfig, MinP, Target, TopK, TopP, TrustRemoteCode
+from univer.cli.options import (
+    Device,
+    Draft,
+    DraftTemperature,
+    Dtype,
+    IgnoreConfig,
+    MinP,
+    Target,
+    TopK,
+    TopP,
+    TrustRemoteCode,
+)
+from univer.cli.output import check_new_file
 from univer.models.catalogue import DEFAULT_MODEL
 
 __all__ = ["tune"]
@@ -14,10 +26,7 @@ __all__ = ["tune"]
 
 def tune(
     target: Target = DEFAULT_MODEL,
-    draft: Annotated[
-        str | None,
-        typer.Option(help="As for 'univer generate'. [default: as there]"),
-    ] = None,
+    draft: Draft = None,
     method: Annotated[str, typer.Option(help="Verification method, see 'univer methods'.")] = "univer",
     order: Annotated[
         str | None, typer.Option(help="Order in which siblings are tested: drawn, sampled-first, descending, gain.")
@@ -64,8 +73,6 @@ def tune(
         raise ValueError(f"tuning needs more packages: pip install 'univer[models]' ({error})") from error
 
     # What can be refused without a model is refused before one is loaded.
-    if output.exists():
-        raise ValueError(f"{output} exists already; results are not overwritten: name another file with --output")
     if order is not None and order not in ORDERS:
         raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")
     if prompts is not None and not prompts.exists():
@@ -75,6 +82,7 @@ def tune(
     )
     sampling, draft_sampling = options.sampling, options.draft_laws
     chosen = resolve(method)
+    check_new_file(output)
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
     config = generation_config(model, ignore=ignore_config, greedy=sampling.greedy, applied=False)

@@ -1,0 +1,35 @@
+"""Files that results are written to are tried before any work."""
+
+from pathlib import Path
+
+import pytest
+
+from univer.cli import main
+from univer.cli.output import check_new_file
+
+
+def test_a_file_that_can_be_written_is_not_there_yet(tmp_path: Path) -> None:
+    check_new_file(tmp_path / "new" / "result.json")
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "there.json"
+    file.write_text("kept")
+    for path in (file, tmp_path):
+        with pytest.raises(ValueError, match="exists already; results are not overwritten: name another file"):
+            check_new_file(path)
+    for path in (file / "below.json", tmp_path / ("long" * 100)):
+        with pytest.raises(ValueError, match="cannot be written"):
+            check_new_file(path)
+    assert file.read_text() == "kept"
+
+
+@pytest.mark.parametrize("command", ["compare", "tune"])
+def test_commands_refuse_it_before_a_model_is_loaded(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert main([command, "--target", str(tmp_path / "nowhere"), "--output", str(file / "result.json")]) == 2
+    assert "result.json cannot be written" in capsys.readouterr().err
