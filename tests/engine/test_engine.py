@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.families import FAMILIES, near_copy, tiny
+from engine.families import FAMILIES, greedy_reference, near_copy, tiny
 from univer.engine import Engine, generate
 
 PROMPTS = [[3, 14, 15, 9, 26, 5, 35, 8, 9], [7], [21, 22, 23, 24, 25]]
@@ -225,3 +225,31 @@ def test_rows_of_other_engines_and_budgets_that_are_none_are_refused():
     for nodes in (0, 1.5, True, "a"):
         with pytest.raises(ValueError, match="nodes must be a whole number"):
             Engine(tiny("llama"), nodes=nodes)
+
+
+class Refusing:
+    """A streamer that takes nothing."""
+
+    def put(self, value):
+        raise OSError("closed")
+
+    def end(self):
+        raise AssertionError("the text did not end")
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_row_that_leaves_unread_beside_one_that_ends_leaves_the_engine_whole(first):
+    target = tiny("llama")
+    engine = Engine(target, "lookup")
+    options = {"temperature": 0, "eos_token_id": None, "tree": "chain-2"}
+    ending = [engine.add([5, token], max_new_tokens=2, **options) for token in range(7, 7 + first)]
+    engine.step()
+    unread = engine.add([6, 7], max_new_tokens=3, streamer=Refusing(), **options)
+    engine.step()
+    assert isinstance(unread.error, OSError)
+    assert all(row.stats.stopped_by == "length" for row in ending)
+    assert not engine.busy
+    assert engine.batch.texts == engine.rows == []
+    after = engine.add(PROMPTS[2], max_new_tokens=5, **options)
+    finish(engine)
+    assert after.committed == greedy_reference(target, PROMPTS[2], 5)

@@ -89,14 +89,13 @@ class TreeBatch:
 
     def remove(self, row: int) -> None:
         """Remove a row; the last one takes its number."""
-        last = self.texts.pop()
-        if row < len(self.texts):
-            # The cache may not have made room yet for a row of which nothing was read.
-            if held := last.length + len(last.depths):
-                # Rows come and go between passes too, and what was made in inference mode changes only there.
-                with torch.inference_mode():
-                    move_row(self.cache, len(self.texts), row, held)
+        number, last = len(self.texts) - 1, self.texts[-1]
+        if row < number:
+            # Rows come and go between passes too, and what was made in inference mode changes only there.
+            with torch.inference_mode():
+                move_row(self.cache, number, row, last.length + len(last.depths))
             self.texts[row] = last
+        self.texts.pop()
 
     def load(self, row: int, entries: Entries) -> None:
         """Let an empty row begin with keys and values of committed tokens that were read elsewhere.

@@ -143,7 +143,8 @@ def entries(cache: Any, row: int, length: int) -> Entries:
 
 def move_row(cache: Any, source: int, destination: int, length: int) -> None:
     """Copy the first `length` entries of one row over those of another, in every layer."""
-    for layer in cache.layers:
+    # No layer has made room for a row of which nothing was read.
+    for layer in cache.layers if length else ():
         if layer.is_initialized:
             for room in layer.rooms:
                 room[destination, :, :length] = room[source, :, :length]
