@@ -50,3 +50,10 @@ def test_fault_22_a_tie_is_told_from_an_error_by_the_logits():
 
 def test_one_far_behind_is_no_tie_even_where_the_two_best_are_equal():
     assert not Difference(0, 0, 1, 2, gap=0.0, behind=1.0, tolerance=0.1).tie
+
+
+def test_a_target_in_training_mode_is_compared_without_its_dropout():
+    target = copy.deepcopy(tiny("gpt2")).train()
+    identity = compare_texts(target, "lookup", PROMPTS, 12, "2x3")
+    assert identity.differences == []
+    assert all(module.training for module in target.modules())

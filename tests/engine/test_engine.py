@@ -118,6 +118,27 @@ def test_a_failing_target_pass_ends_the_rows_of_the_pass_and_the_next_ones_work(
     assert after.committed == alone(target, draft, 2)
 
 
+def test_a_failing_prefill_ends_its_own_row_only(monkeypatch):
+    target, draft = tiny("llama"), near_copy("llama", 0.2)
+    engine = Engine(target, draft)
+    rows = [engine.add(prompt, eos_token_id=None, **own) for prompt, own in zip(PROMPTS, OPTIONS, strict=True)]
+    extend = engine.batch.extend
+
+    def fail_once(number, tokens):
+        if tokens == PROMPTS[1]:
+            raise RuntimeError("no memory")
+        return extend(number, tokens)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.batch, "extend", fail_once)
+        with pytest.raises(RuntimeError, match="no memory"):
+            engine.step()
+    assert [row.ended for row in rows] == [False, True, False]
+    finish(engine)
+    assert [rows[number].committed for number in (0, 2)] == [alone(target, draft, 0), alone(target, draft, 2)]
+    assert rows[1].committed == PROMPTS[1]
+
+
 def test_a_request_that_is_refused_adds_nothing():
     engine = Engine(tiny("llama"), None)
     with pytest.raises(ValueError, match="repetition_penalty"):
@@ -144,6 +165,16 @@ def test_throughput_mode_shares_a_node_budget_and_keeps_greedy_texts(tree):
     for row, prompt in zip(rows, PROMPTS, strict=True):
         expected = generate(target, None, torch.tensor([prompt]), temperature=0, max_new_tokens=14, eos_token_id=None)
         assert row.committed == expected.sequences[0].tolist()
+
+
+@pytest.mark.parametrize(("nodes", "drafted"), [(None, (9, 1)), (12, (9, 1)), (11, (4, 1)), (1, (0, 0))])
+def test_a_node_budget_limits_trees_only_where_they_could_exceed_it(nodes, drafted):
+    engine = Engine(tiny("llama"), near_copy("llama", 0.2), nodes=nodes)
+    options = {"max_new_tokens": 14, "temperature": 0, "eos_token_id": None}
+    rows = [engine.add(PROMPTS[0], tree=tree, **options) for tree in ("chain-9", "chain-1")]
+    engine.step()
+    engine.step()
+    assert tuple(row.stats.rounds[0].drafted for row in rows) == drafted
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -253,3 +284,50 @@ def test_a_row_that_leaves_unread_beside_one_that_ends_leaves_the_engine_whole(f
     after = engine.add(PROMPTS[2], max_new_tokens=5, **options)
     finish(engine)
     assert after.committed == greedy_reference(target, PROMPTS[2], 5)
+
+
+class Counting(Calling):
+    """Counts its ends, after which it takes nothing."""
+
+    ends = 0
+
+    def put(self, value):
+        assert not self.ends
+        super().put(value)
+
+    def end(self):
+        self.ends += 1
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_a_cancelled_row_tells_its_streamer_that_the_text_has_ended(after):
+    engine, streamer = Engine(tiny("llama"), near_copy("llama", 0.2)), Counting(lambda: None)
+    row = engine.add(PROMPTS[0], streamer=streamer, max_new_tokens=20, eos_token_id=None)
+    for _ in range(after):
+        engine.step()
+    engine.cancel(row)
+    engine.cancel(row)
+    assert streamer.ends == 1
+    assert not engine.busy
+
+
+@pytest.mark.parametrize("whose", [0, 1])
+def test_a_row_that_is_cancelled_by_a_streamer_tells_its_own_once(whose):
+    engine, rows = Engine(tiny("llama"), near_copy("llama", 0.2)), []
+    streamers = [Counting(lambda: engine.cancel(rows[whose])), Counting(lambda: None)]
+    options = {"max_new_tokens": 20, "eos_token_id": None}
+    rows += [engine.add(PROMPTS[0], streamer=streamer, **options) for streamer in streamers]
+    finish(engine)
+    assert [row.error for row in rows] == [None, None]
+    assert [streamer.ends for streamer in streamers] == [1, 1]
+    assert rows[whose].stats.stopped_by == "cancelled"
+
+
+def test_a_streamer_that_fails_when_its_row_is_cancelled_leaves_the_others_alone():
+    engine = Engine(tiny("llama"))
+    row = engine.add(PROMPTS[0], streamer=Refusing(), max_new_tokens=4, eos_token_id=None)
+    other = engine.add(PROMPTS[1], max_new_tokens=4, eos_token_id=None)
+    engine.cancel(row)
+    assert isinstance(row.error, AssertionError)
+    finish(engine)
+    assert len(other.committed) == 5

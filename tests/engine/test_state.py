@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.families import near_copy, tiny
-from univer.engine import generate, generate_rounds
+from univer.engine import Engine, generate, generate_rounds
 
 PROMPT = torch.tensor([[3, 14, 15, 9, 26, 5]])
 
@@ -99,3 +99,47 @@ def test_gradients_are_neither_made_nor_switched_off_for_the_caller():
     assert torch.is_grad_enabled()
     assert not torch.is_inference_mode_enabled()
     assert all(parameter.grad is None for parameter in tiny("llama").parameters())
+
+
+class Adding:
+    """A streamer that adds a text in the middle of a step."""
+
+    def __init__(self, engine):
+        self.engine, self.puts, self.training = engine, 0, []
+
+    def put(self, value):
+        self.puts += 1
+        if self.puts == 3:
+            self.engine.add([5, 7], tree="2x2", max_new_tokens=3, temperature=0)
+        self.training.append(any(module.training for module in self.engine.target.modules()))
+
+    def end(self):
+        pass
+
+
+def test_a_text_that_is_added_within_a_step_leaves_the_target_in_evaluation_mode():
+    # Of an architecture that is asked whether it honours trees.
+    target = copy.deepcopy(tiny("llama"))
+    target.config.model_type = "another"
+    target.train()
+    engine = Engine(target, "lookup")
+    streamer = Adding(engine)
+    engine.add(PROMPT, streamer=streamer, max_new_tokens=6, eos_token_id=None, temperature=0)
+    while engine.busy:
+        engine.step()
+    assert streamer.training == [False] * 7
+    assert all(module.training for module in target.modules())
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_the_mode_of_a_model_is_that_of_each_step(training):
+    target = copy.deepcopy(tiny("gpt2")).train(not training)
+    options = {"temperature": 0, "max_new_tokens": 12, "eos_token_id": None}
+    engine = Engine(target, "lookup")
+    row = engine.add(PROMPT, **options)
+    engine.step()
+    target.train(training)
+    while engine.busy:
+        engine.step()
+        assert {module.training for module in target.modules()} == {training}
+    assert row.committed == generate(tiny("gpt2"), None, PROMPT, **options).texts[0]

@@ -93,3 +93,7 @@ def test_a_clock_charges_only_what_passed_inside():
     time.sleep(0.01)
     clock.charge("target")
     assert seconds["draft"] < 0.01 <= seconds["target"]
+
+
+def test_a_text_without_room_for_a_token_has_ended_by_its_length():
+    assert generate(tiny("llama"), "lookup", torch.tensor([[5, 7]]), max_new_tokens=0).stats.stopped_by == "length"

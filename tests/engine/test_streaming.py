@@ -116,3 +116,32 @@ def test_a_stop_on_a_drafted_token_is_told_as_drafted():
     assert all(last.from_draft)
     assert last.round.accepted == last.round.emitted == len(last.tokens)
     assert last.round.cut
+
+
+def test_what_a_streamer_gets_may_be_changed_in_place():
+    class Shifting(Collector):
+        def put(self, value):
+            super().put(value.add_(1))
+
+        def end(self):
+            assert not torch.is_inference_mode_enabled()
+            super().end()
+
+    streamer = Shifting()
+    options = {"max_new_tokens": 6, "eos_token_id": None, "temperature": 0}
+    result = generate(tiny("llama"), "lookup", torch.tensor([PROMPT]), streamer=streamer, **options)
+    assert [token - 1 for piece in streamer.pieces for token in piece] == result.texts[0]
+    assert streamer.ends == 1
+
+
+def test_a_text_that_its_streamer_ends_at_the_prompt_has_no_steps():
+    class Cancelling(Collector):
+        def put(self, value):
+            super().put(value)
+            generation.engine.cancel(generation.rows[0])
+
+    streamer = Cancelling()
+    generation = generate_rounds(tiny("llama"), "lookup", torch.tensor([PROMPT]), streamer=streamer)
+    assert list(generation) == []
+    assert generation.committed == PROMPT
+    assert streamer.ends == 1

@@ -15,6 +15,7 @@ from univer.drafting.growth.parse import TreeSpec
 from univer.engine.attention import attention_pattern
 from univer.engine.checks import readable_tokens
 from univer.engine.drafts import as_draft
+from univer.engine.evaluation import evaluating
 from univer.engine.probe import check_tree_attention
 
 PROMPTS = (
@@ -109,7 +110,8 @@ def _tree_attention(target: Any, models: Sequence[Any]) -> Finding:
     try:
         for role, model in (("target", target), *(("draft", model) for model in models)):
             if attention_pattern(model.config).honours_masks:
-                check_tree_attention(model, role)
+                with evaluating([model]):
+                    check_tree_attention(model, role)
     except ValueError as error:
         return Finding("tree attention", "error", str(error), "choose another model, or plain decoding")
     return Finding("tree attention", "ok", "positions and masks of a tree are honoured")

@@ -13,6 +13,7 @@ from transformers import DynamicCache, GenerationConfig
 from univer.drafting.growth.parse import TreeSpec
 from univer.engine.api import generate
 from univer.engine.batch import cache_argument, input_device
+from univer.engine.evaluation import evaluating
 
 # How far behind the best logit a token may be for rounding to put it first, as a share of the largest logit: a pass
 # over several tokens adds up in another order than one over a single token, which the layers carry on.
@@ -146,7 +147,7 @@ def decode_plainly(target: Any, prompt: Sequence[int], new_tokens: int) -> tuple
     named: dict[str, Any] = {cache_argument(target) or "cache": cache, "use_cache": True}
     text, rows = list(prompt), []
     device, unread = input_device(target), list(prompt)
-    with torch.inference_mode():
+    with evaluating([target]):
         for _ in range(new_tokens):
             row = target(input_ids=torch.tensor([unread], device=device), **named).logits[0, -1]
             rows.append(row.cpu())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from univer.drafting.base import Draft, close_session
 from univer.drafting.readings import Reading, UnderWay
@@ -16,6 +15,7 @@ from univer.engine.batch import TreeBatch
 from univer.engine.cache import Entries
 from univer.engine.checks import check_model, check_shared_seed, readable_tokens
 from univer.engine.drafts import as_draft
+from univer.engine.evaluation import evaluating
 from univer.engine.options import Options, prompt_tokens, split_settings
 from univer.engine.probe import check_tree_attention
 from univer.engine.row import Row, Step
@@ -35,8 +35,9 @@ class Engine:
     Args:
         target: a causal language model of transformers with attention layers only; nothing in it is changed.
         draft: what `generate` takes; None for plain decoding.
-        nodes: most nodes, roots included, of one target pass. Where the rows' own trees would exceed it together, each
-            gets an equal share: the law of the texts is unchanged, but the tokens of a seed depend on the load.
+        nodes: most nodes, roots included, of one target pass, or one for each row where there are more rows. Where the
+            rows' own trees could exceed it together, none may exceed an equal share: the law of the texts is unchanged,
+            but the tokens of a seed depend on the load.
 
     Attributes:
         rows: the rows at work, in the order of the target's cache.
@@ -70,8 +71,7 @@ class Engine:
         self._waiting: list[Row] = []
         self._shared: dict[Any, Any] = {}
         self._stepping = False
-        models = [target, *(self.draft.models if self.draft else ())]
-        self._training = [m for model in models if isinstance(model, nn.Module) for m in model.modules() if m.training]
+        self._models = [target, *(self.draft.models if self.draft else ())]
 
     @property
     def busy(self) -> bool:
@@ -139,7 +139,7 @@ class Engine:
         row.past, row.keep_entries, row.shared = past, keep_entries, self._shared
         row.plan.check_attention(self.batch.pattern)
         if row.plan.drafts and self.batch.pattern.honours_masks:
-            with self._working():
+            with evaluating(self._models):
                 check_tree_attention(self.target, "target")
         if row.ended:
             row.stream(row.committed)
@@ -148,7 +148,9 @@ class Engine:
         return row
 
     def cancel(self, row: Row) -> None:
-        """End a row where it is; what it has committed stays in it. A row that has ended already is left alone.
+        """End a row where it is; what it has committed stays in it, and its streamer is told that the text has ended.
+
+        A row that has ended already is left alone.
 
         It may be called by anything that runs inside a step, such as a streamer: the row then leaves with that step.
 
@@ -159,8 +161,7 @@ class Engine:
             return
         if row not in self._waiting and row not in self.rows:
             raise ValueError("the row is not one of this engine")
-        row.ended = True
-        row.stats.finish("cancelled")
+        self._own(row, row.cancel, end_stream=True)
         if not self._stepping:
             self._let_go()
 
@@ -169,7 +170,7 @@ class Engine:
 
         An exception in a row's own code (its draft, its streamer, its logits) ends that row, which keeps it as `error`;
         the others go on; one in a pass of the draft model ends the rows of that pass so. An exception in the target's
-        pass, or an interruption, ends all rows that took part.
+        pass, or an interruption, ends all rows that took part; waiting rows begin with a pass each.
 
         Returns:
             Each row with what it committed, rows that failed left out; rows that ended are no longer at work.
@@ -183,17 +184,17 @@ class Engine:
         playing = list(self.rows)
         self._stepping = True
         try:
-            with self._working():
+            with evaluating(self._models):
                 if playing:
                     done += self._round(playing)
-                playing = list(self._waiting)
-                for row in playing:
+                for row in list(self._waiting):
+                    playing = [row]
                     # A row that began before it may have cancelled it.
                     done += [] if row.ended else self._begin(row)
         except BaseException:
             # The caches hold a half-finished round: these texts cannot be continued.
             for row in playing:
-                self.cancel(row)
+                row.cancel()
             raise
         finally:
             self._stepping = False
@@ -218,7 +219,8 @@ class Engine:
         return [] if step is None else [(row, step)]
 
     def _round(self, rows: Sequence[Row]) -> list[tuple[Row, Step]]:
-        share = None if self.nodes is None else max(1, self.nodes // len(rows)) - 1
+        crowded = self.nodes is not None and sum(1 + row.plan.policy.max_nodes for row in rows) > self.nodes
+        share = max(1, (self.nodes or 0) // len(rows)) - 1 if crowded else None
         trees = self._draft(rows, share)
         # Of a row that failed or was cancelled the pass reads the root alone.
         tokens = [
@@ -304,15 +306,3 @@ class Engine:
         if number < len(self.rows):
             self.rows[number] = last
         close_session(row.session)
-
-    @contextmanager
-    def _working(self) -> Iterator[None]:
-        """No gradients, and modules that are in training mode in evaluation mode, and back whatever happens."""
-        for module in self._training:
-            module.training = False
-        try:
-            with torch.inference_mode():
-                yield
-        finally:
-            for module in self._training:
-                module.training = True

@@ -102,8 +102,11 @@ class Generation(Iterator[Step]):
         row = self._only
         if row.ended:
             raise StopIteration
-        [(_, step)] = self._step()
-        return step
+        done = self._step()
+        # What runs inside the step, such as a streamer, may have ended the text before there was a token.
+        if not done:
+            raise StopIteration
+        return done[0][1]
 
     @property
     def _only(self) -> Row:

@@ -19,6 +19,7 @@ from univer.engine.checks import check_tokenizers, context_limit, context_settin
 from univer.engine.decision import Decision, GreedyDecision, SampledDecision
 from univer.engine.logprobs import Account
 from univer.engine.options import Options
+from univer.engine.outside import outside_inference
 from univer.engine.plan import TreePlan
 from univer.engine.processors import Processor, request_processors
 from univer.engine.settings import applied_settings, check_settings
@@ -156,7 +157,10 @@ class Row:
         self.shared: dict[Any, Any] = {}
         self.error: Exception | None = None
         self.ended = len(self.committed) >= limit
+        if self.ended:
+            self.stats.finish("length")
         self._streamed = 0
+        self._streaming = False
         self._clipped = False
 
     def begin(self, logits: Tensor, features: Tensor | None) -> Step:
@@ -241,11 +245,29 @@ class Row:
     def stream(self, tokens: Sequence[int]) -> None:
         """Hand tokens to the streamer as transformers does: the prompt as a whole, then one token at a time."""
         if (streamer := self.options.streamer) is not None:
-            for piece in [[tokens]] if self._streamed == 0 else [[token] for token in tokens]:
-                streamer.put(torch.tensor(piece))
-            if self.ended:
-                streamer.end()
+            pieces = [[tokens]] if self._streamed == 0 else [[token] for token in tokens]
+            with outside_inference():
+                self._streaming = True
+                for piece in pieces:
+                    streamer.put(torch.tensor(piece))
+                self._streaming = False
+                if self.ended:
+                    streamer.end()
         self._streamed += len(tokens)
+
+    def cancel(self, *, end_stream: bool = False) -> None:
+        """End the text where it is, unless it has ended.
+
+        Args:
+            end_stream: tell the streamer as well; while it is being given tokens, it is told after the last of them.
+        """
+        if self.ended:
+            return
+        self.ended = True
+        self.stats.finish("cancelled")
+        if end_stream and self.options.streamer is not None and not self._streaming:
+            with outside_inference():
+                self.options.streamer.end()
 
     def _verdict(
         self, tree: DraftTree, logits: Tensor, step: str

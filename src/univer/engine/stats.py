@@ -98,7 +98,7 @@ class GenerationStats:
 
     @property
     def stopped_by(self) -> StopReason | None:
-        """Why the text ended; None while it has not."""
+        """Why the text ended; None while it has not, and in figures of several texts."""
         return self._stopped_by
 
     def __post_init__(self) -> None:
