@@ -85,17 +85,15 @@ def main() -> None:
         print(f"stopped after {len(result.taus)} prompts")
     first = result.prompt_means(arms[0][0], arms[0][1].name)
     table = []
-    for tree, row in arms:
+    for place, (tree, row) in enumerate(arms):
         means = result.prompt_means(tree, row.name)
         counts = result.nodes[tree, row.name]
         line = {"arm": row.name, "nodes": sum(counts) / len(counts), "tau": vars(mean_interval(means))}
-        line["gain"] = vars(gain_interval(means, first)) if means is not first else None
+        line["gain"] = vars(gain_interval(means, first)) if place else None
         table.append(line)
         tau, gain = line["tau"], line["gain"]
-        print(
-            f"{row.name:60} nodes {line['nodes']:5.1f}  tau {tau['value']:.3f} [{tau['low']}, {tau['high']}]  "
-            f"gain {100 * gain['value']:+.1f} % [{gain['low']}, {gain['high']}]"
-        )
+        over = f"  gain {100 * gain['value']:+.1f} % [{gain['low']}, {gain['high']}]" if gain else ""
+        print(f"{row.name:60} nodes {line['nodes']:5.1f}  tau {tau['value']:.3f} [{tau['low']}, {tau['high']}]{over}")
     if options.json:
         options.json.write_text(json.dumps({**result.to_dict(), "arms": table}, indent=1) + "\n")
 
