@@ -1,7 +1,6 @@
 """Processors along the branches of a tree: what they are shown, what is refused, and the law of the text."""
 
 import math
-import random
 
 import pytest
 import torch
@@ -223,7 +222,7 @@ def third_use():
 
 
 def noise(input_ids, scores):
-    return scores + random.random()
+    return scores + torch.randn(scores.shape)
 
 
 def of_the_batch(input_ids, scores):

@@ -153,7 +153,7 @@ def proposal_of(session: DraftSession, committed: Sequence[int], growth: Growth)
         growth: likewise.
     """
     own = getattr(session, "proposal", None)
-    tree: DraftTree = session.propose(committed, growth) if own is None else (yield from own(committed, growth))
+    tree: DraftTree = (yield from own(committed, growth)) if callable(own) else session.propose(committed, growth)
     return tree
 
 
