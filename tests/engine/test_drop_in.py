@@ -306,6 +306,7 @@ def test_fault_16_length_and_end_criteria_of_the_caller_take_the_place_of_the_de
         [MaxLengthCriteria(3)],
         [EosTokenCriteria(eos)],
         [EosTokenCriteria([eos]), EosTokenCriteria(other)],
+        [EosTokenCriteria(torch.tensor(eos))],
         [Earlier(12)],
     ):
         options = {"attention_mask": MASK, "eos_token_id": other, "draft": draft}

@@ -152,9 +152,23 @@ def proposal_of(session: DraftSession, committed: Sequence[int], growth: Growth)
         committed: as for `DraftSession.propose`.
         growth: likewise.
     """
-    own = getattr(session, "proposal", None)
-    tree: DraftTree = (yield from own(committed, growth)) if callable(own) else session.propose(committed, growth)
-    return tree
+    if _has_proposal(type(session)):
+        tree: DraftTree = yield from session.proposal(committed, growth)  # type: ignore[attr-defined]
+        return tree
+    return session.propose(committed, growth)
+
+
+def _has_proposal(kind: type) -> bool:
+    """Whether sessions of a class have a `proposal` that does what their `propose` does.
+
+    One that was inherited does not, where `propose` has been overridden since.
+    """
+    for base in kind.__mro__:
+        if "proposal" in vars(base):
+            return True
+        if "propose" in vars(base):
+            return False
+    return False
 
 
 def close_session(session: DraftSession | None) -> None:

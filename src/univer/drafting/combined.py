@@ -63,7 +63,9 @@ class CombinedDraft:
 
     def start(self, request: DraftRequest) -> CombinedSession:
         """Begin a request of the draft and of all sources."""
-        return CombinedSession(self.draft.start(request), Guessing(self.sources, request))
+        # The model's session comes last: it may hold a place in a cache, which a source that fails would never free.
+        guessing = Guessing(self.sources, request)
+        return CombinedSession(self.draft.start(request), guessing)
 
 
 class CombinedSession:

@@ -58,9 +58,13 @@ class UnderWay(Generic[T]):
         """
         self.reading = None
         try:
-            self.reading = self._proposal.send(read)
+            reading = self._proposal.send(read)
         except StopIteration as end:
             self.result = end.value
+            return
+        if reading is None:
+            raise TypeError("a proposal yields readings, not None")
+        self.reading = reading
 
 
 def read_alone(proposal: Proposal[T]) -> T:

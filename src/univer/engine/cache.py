@@ -46,12 +46,13 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         """Make the first room, of the shape and dtype of the first entries."""
-        super().lazy_initialization(key_states, value_states)
         rows = self._place.first + key_states.shape[0]
         self.rooms = [
             states.new_zeros(rows, states.shape[1], FIRST_ROOM, states.shape[-1])
             for states in (key_states, value_states)
         ]
+        # Last: where memory runs out, the layer is as it was.
+        super().lazy_initialization(key_states, value_states)
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """Write entries `[b, heads, n, d]` of the rows of the pass, and return all that these rows hold."""
@@ -82,10 +83,11 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
             return
         rows = held_rows if rows <= held_rows else max(rows, 2 * held_rows)
         entries = held if entries <= held else 2 * entries
-        for number, room in enumerate(self.rooms):
-            larger = room.new_zeros(rows, room.shape[1], entries, room.shape[-1])
-            larger[:held_rows, :, :held] = room
-            self.rooms[number] = larger
+        larger = [room.new_zeros(rows, room.shape[1], entries, room.shape[-1]) for room in self.rooms]
+        for room, old in zip(larger, self.rooms, strict=True):
+            room[:held_rows, :, :held] = old
+        # Both at once: where memory runs out, keys and values are as they were.
+        self.rooms = larger
 
 
 def new_cache(place: Place) -> Any:

@@ -249,7 +249,7 @@ def _length_limit(criteria: Sequence[Any], config: Any) -> int:
 
 def _ends(criteria: Sequence[Any]) -> list[int]:
     """Token ids that end a text, likewise."""
-    return [token for own in criteria if type(own) is EosTokenCriteria for token in own.eos_token_id.tolist()]
+    return [token for own in criteria if type(own) is EosTokenCriteria for token in own.eos_token_id.flatten().tolist()]
 
 
 def _check(config: Any, processors: Sequence[Any], handed_on: Mapping[str, Any]) -> None:

@@ -71,6 +71,7 @@ class Engine:
         self._waiting: list[Row] = []
         self._shared: dict[Any, Any] = {}
         self._stepping = False
+        self._undelivered: list[tuple[Row, Step]] = []
         self._models = [target, *(self.draft.models if self.draft else ())]
 
     @property
@@ -173,14 +174,15 @@ class Engine:
         pass, or an interruption, ends all rows that took part; waiting rows begin with a pass each.
 
         Returns:
-            Each row with what it committed, rows that failed left out; rows that ended are no longer at work.
+            Each row with what it committed, rows that failed left out; rows that ended are no longer at work. After a
+            step that raised, what it had committed before comes first.
 
         Raises:
             RuntimeError: it is called from within a step.
         """
         if self._stepping:
             raise RuntimeError("step() was called from within a step, as by a streamer; only add and cancel may be")
-        done: list[tuple[Row, Step]] = []
+        done, self._undelivered = self._undelivered, []
         playing = list(self.rows)
         self._stepping = True
         try:
@@ -195,6 +197,7 @@ class Engine:
             # The caches hold a half-finished round: these texts cannot be continued.
             for row in playing:
                 row.cancel()
+            self._undelivered = done
             raise
         finally:
             self._stepping = False
@@ -252,7 +255,9 @@ class Engine:
         pairs = list(zip(rows, drafts, strict=True))
         for row, draft in pairs:
             self._own(row, draft.advance)
-        while waiting := [(*pair, pair[1].reading) for pair in pairs if pair[1].reading and not pair[0].ended]:
+        while waiting := [
+            (*pair, pair[1].reading) for pair in pairs if pair[1].reading is not None and not pair[0].ended
+        ]:
             passes: dict[int, list[tuple[Row, UnderWay[DraftTree], Reading]]] = {}
             for row, draft, reading in waiting:
                 passes.setdefault(id(reading.shared), []).append((row, draft, reading))
@@ -266,6 +271,8 @@ class Engine:
         first, *others = [reading for _, _, reading in part]
         try:
             read = first.together(others)
+            if len(read) != len(part):
+                raise ValueError(f"a reading for {len(part)} texts gave {len(read)} results")
         except Exception as error:
             for row, _, _ in part:
                 row.error, row.ended = error, True
@@ -305,4 +312,7 @@ class Engine:
         last = self.rows.pop()
         if number < len(self.rows):
             self.rows[number] = last
-        close_session(row.session)
+        try:
+            close_session(row.session)
+        except Exception as error:
+            row.error = row.error or error

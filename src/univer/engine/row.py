@@ -163,8 +163,8 @@ class Row:
         self._streaming = False
         self._clipped = False
 
-    def begin(self, logits: Tensor, features: Tensor | None) -> Step:
-        """The first token, from the last row of the prompt.
+    def begin(self, logits: Tensor, features: Tensor | None) -> Step | None:
+        """The first token, from the last row of the prompt; None where a processor or a criterion cancels the text.
 
         Args:
             logits: `[V]`.
@@ -175,6 +175,8 @@ class Row:
         if self._processors is not None:
             self._processors.check(self.committed, logits, self._suspects)
             self.clock.charge("laws")
+            if self.ended:
+                return None
         if self.draft is not None:
             request = DraftRequest(
                 vocabulary=self.vocabulary,
@@ -191,6 +193,8 @@ class Row:
             self.clock.charge("draft")
         root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.plan.law)
         _, tokens, account, reason = self._verdict(root, logits[None], "the target's prefill")
+        if self.ended:
+            return None
         return self._commit(Step(tokens, [False], None, account), reason)
 
     def proposal(self, nodes: int | None = None) -> Proposal[DraftTree]:
@@ -211,7 +215,7 @@ class Row:
             return tree
         return DraftTree([self.committed[-1]], [-1], ["root"], None, growth.law)
 
-    def judge(self, tree: DraftTree, logits: Tensor, features: Tensor | None) -> tuple[list[int], Step]:
+    def judge(self, tree: DraftTree, logits: Tensor, features: Tensor | None) -> tuple[list[int], Step] | None:
         """Decide a round.
 
         Args:
@@ -220,11 +224,14 @@ class Row:
             features: the hidden states that the draft asked for, one for each node.
 
         Returns:
-            The nodes that the target's cache is to keep, the root first, and what was committed.
+            The nodes that the target's cache is to keep, the root first, and what was committed; None where a processor
+            or a criterion cancels the text.
         """
         self.clock.start()
         step = f"the target's round {len(self.stats.rounds) + 1}"
         kept, tokens, account, reason = self._verdict(tree, logits, step)
+        if self.ended:
+            return None
         if self.session is not None:
             self.session.settle(kept[1:], None if features is None else features[kept])
         self.plan.grower.settle(tree, kept[1:])
