@@ -99,7 +99,8 @@ def check_settings(generation_config: Any, overrides: Mapping[str, Any], *, gree
     if overrides.get("do_sample") is not None and overrides["do_sample"] == greedy:
         raise ValueError("do_sample is decided by the temperature: 0 is greedy decoding, anything above samples")
     for name in OBJECTS:
-        if _has_effect(overrides.get(name), ()):
+        # An empty cache counts: the caller expects it to be filled.
+        if overrides.get(name) is not None:
             raise ValueError(f"{name} is not supported: the engine would have to ignore it")
     for name, harmless in refused.items():
         from_config = name not in overrides
