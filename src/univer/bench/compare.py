@@ -15,6 +15,7 @@ from univer.bench.intervals import Interval, gain_interval, mean_interval
 from univer.bench.machine import machine
 from univer.bench.paper import paper_gain
 from univer.bench.prompts import Prompt
+from univer.bench.summary import REFERENCE
 from univer.couplings.order import ORDERS
 from univer.drafting.base import Draft
 from univer.drafting.growth import Static
@@ -22,8 +23,6 @@ from univer.drafting.growth.parse import parse_tree
 from univer.engine import Sampling
 from univer.engine.plan import slots_of
 from univer.methods import methods, resolve
-
-REFERENCE = "rrsw"
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,11 @@ from univer.cli.options import (
     Dtype,
     IgnoreConfig,
     MinP,
+    Prompts,
     Target,
     TopK,
     TopP,
+    Trees,
     TrustRemoteCode,
     named,
 )
@@ -43,17 +45,12 @@ def _bench() -> None:
 @bench.command("spec-bench")
 def spec_bench(
     target: Target = DEFAULT_MODEL,
-    questions: Annotated[
-        Path | None,
-        typer.Option(help="JSONL in the format of Spec-Bench. [default: our own 36 prompts, six kinds of task]"),
-    ] = None,
+    questions: Prompts = None,
     draft: Annotated[
         list[str] | None,
         typer.Option(help="As for 'univer generate'; may be given several times. [default: as there]", callback=named),
     ] = None,
-    tree: Annotated[
-        list[str] | None, typer.Option(help="A tree, as generate takes it; may be given several times. [default: 2x5]")
-    ] = None,
+    tree: Trees = None,
     method: Annotated[
         list[str] | None,
         typer.Option(

@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from univer.cli.options import (
+    Contexts,
     Device,
     Draft,
+    Drafted,
     DraftTemperature,
     Dtype,
     IgnoreConfig,
     MinP,
+    NewTokens,
+    Prompts,
     Target,
     TopK,
     TopP,
+    Trees,
     TrustRemoteCode,
 )
 from univer.cli.output import check_new_file
@@ -34,9 +39,7 @@ COLUMNS = ("tree", "method", "draft law", "nodes", "tau", "95% interval", "gain 
 def compare(
     target: Target = DEFAULT_MODEL,
     draft: Draft = None,
-    tree: Annotated[
-        list[str] | None, typer.Option(help="A tree, as generate takes it; may be given several times. [default: 2x5]")
-    ] = None,
+    tree: Trees = None,
     tuned: Tuned = None,
     method: Annotated[
         list[str] | None,
@@ -44,13 +47,11 @@ def compare(
             help="A method, or method:order; may be given several times. [default: all but the linear programmes]"
         ),
     ] = None,
-    prompts: Annotated[
-        Path | None, typer.Option(help="JSONL in the format of Spec-Bench. [default: our own, six kinds of task]")
-    ] = None,
+    prompts: Prompts = None,
     count: Annotated[int, typer.Option(min=1, help="Number of prompts, kind after kind in turn.")] = 12,
-    contexts: Annotated[int, typer.Option(min=1, help="Contexts per prompt.")] = 8,
-    drafted: Annotated[int, typer.Option(min=1, help="Drafted trees per context and draft law.")] = 2,
-    new_tokens: Annotated[int, typer.Option(min=2, help="Length of the text that contexts are taken from.")] = 64,
+    contexts: Contexts = 8,
+    drafted: Drafted = 2,
+    new_tokens: NewTokens = 64,
     temperature: Annotated[
         float | None, typer.Option(help="Above 0: at temperature 0 all exact methods agree. [default: 1]")
     ] = None,
@@ -109,13 +110,14 @@ def compare(
         device,
         trust_remote_code=trust_remote_code,
         ignore_config=ignore_config,
+        room=new_tokens + max(entry.policy.max_depth for _, entry in comparison.entries),
     )
     if profile is not None and tuned is not None:
         profile.check(pair.target, pair.draft.name)
         note_differences(profile, tuned, pair.target, vars(sampling))
     growths = {entry.growth for _, entry in comparison.entries}
     interrupted = False
-    total = len(chosen) * contexts * drafted * len(growths)
+    total = len(pair.prompts) * contexts * drafted * len(growths)
     with progress(quiet=as_json) as tell:
         try:
             run(

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
@@ -7,15 +8,20 @@ import typer
 Given = TypeVar("Given", str | None, list[str] | None)
 
 __all__ = [
+    "Contexts",
     "Device",
     "Draft",
     "DraftTemperature",
+    "Drafted",
     "Dtype",
     "IgnoreConfig",
     "MinP",
+    "NewTokens",
+    "Prompts",
     "Target",
     "TopK",
     "TopP",
+    "Trees",
     "TrustRemoteCode",
     "named",
 ]
@@ -46,3 +52,13 @@ IgnoreConfig = Annotated[
     ),
 ]
 TrustRemoteCode = Annotated[bool, typer.Option(help="Run Python code that comes with a model.")]
+Trees = Annotated[
+    list[str] | None, typer.Option(help="A tree, as generate takes it; may be given several times. [default: 2x5]")
+]
+Prompts = Annotated[
+    Path | None,
+    typer.Option(help="JSONL in the format of Spec-Bench. [default: our own 36 prompts, six kinds of task]"),
+]
+Contexts = Annotated[int, typer.Option(min=1, help="Contexts per prompt.")]
+Drafted = Annotated[int, typer.Option(min=1, help="Drafted trees per context and draft law.")]
+NewTokens = Annotated[int, typer.Option(min=2, help="Length of the text that contexts are taken from.")]

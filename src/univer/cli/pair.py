@@ -1,5 +1,6 @@
 """A pair of models with encoded prompts, for the commands that sample contexts."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ class Pair:
         draft: A draft with a law of its own.
         tokenizer: The target's tokenizer.
         generation_config: In place of the target's own, or None.
-        prompts: Prompts with their token ids `[1, L]`, on the target's device.
+        prompts: Prompts that fit, with their token ids `[1, L]`, on the target's device.
     """
 
     target: Any
@@ -41,8 +42,11 @@ def load_pair(
     *,
     trust_remote_code: bool,
     ignore_config: bool,
+    room: int,
 ) -> Pair:
     """Load a pair, and refuse what contexts cannot be sampled from.
+
+    Prompts that are too long for the models are left out, which is said on stderr.
 
     Args:
         target: As `univer.models.load` takes it.
@@ -52,9 +56,10 @@ def load_pair(
         device: Likewise.
         trust_remote_code: Likewise.
         ignore_config: Whether to go without the target's generation configuration.
+        room: Positions that a prompt must leave: for the text that follows it and for a tree below that.
 
     Raises:
-        ValueError: The draft has fixed tokens only, or a setting of the target's is not supported.
+        ValueError: The draft has fixed tokens only, a setting of the target's is not supported, or no prompt fits.
         ModelError: A model cannot be loaded.
     """
     from univer.bench.prompts import encode
@@ -70,4 +75,18 @@ def load_pair(
     if drafter is None or drafter.fixed_only:
         raise ValueError("this draft proposes fixed tokens only, on which all methods are membership: name another")
     encoded = [(prompt, encode(tokenizer, prompt.text).to(model.device)) for prompt in prompts]
-    return Pair(model, drafter, tokenizer, config, encoded)
+    return Pair(model, drafter, tokenizer, config, _fitting(encoded, [model, *drafter.models], room))
+
+
+def _fitting(
+    prompts: "list[tuple[Prompt, Tensor]]", models: "Sequence[Any]", room: int
+) -> "list[tuple[Prompt, Tensor]]":
+    from univer.engine.checks import context_limit
+
+    limit = min((limit for model in models if (limit := context_limit(model)) is not None), default=None)
+    fitting = [(prompt, ids) for prompt, ids in prompts if limit is None or ids.shape[1] + room <= limit]
+    if not fitting:
+        raise ValueError(f"every prompt is longer than the models' {limit} positions less {room} for what follows it")
+    if left := {prompt.name for prompt, _ in prompts} - {prompt.name for prompt, _ in fitting}:
+        print(f"univer: note: left out, longer than the models read: {', '.join(sorted(left))}", file=sys.stderr)
+    return fitting

@@ -9,12 +9,10 @@ from zlib import crc32
 
 import typer
 
-from univer.cli.options import Device, Draft, Dtype, IgnoreConfig, Target, TrustRemoteCode
+from univer.cli.options import Device, Draft, Dtype, IgnoreConfig, Prompts, Target, TrustRemoteCode
 from univer.models.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from univer.bench.experiments import Experiment
     from univer.bench.folder import Record, RunFolder
     from univer.bench.prompts import Prompt
@@ -28,10 +26,7 @@ def reproduce(
     name: Annotated[str, typer.Argument(help="main-table, temperature-topology, depth or overhead.")],
     target: Target = DEFAULT_MODEL,
     draft: Draft = None,
-    questions: Annotated[
-        Path | None,
-        typer.Option(help="JSONL in the format of Spec-Bench. [default: our own 36 prompts, six kinds of task]"),
-    ] = None,
+    questions: Prompts = None,
     count: Annotated[
         int | None, typer.Option(min=1, help="Prompts of each task group, drawn by the seed. [default: by experiment]")
     ] = None,
@@ -113,10 +108,10 @@ def _replayed(
         models["device"],
         trust_remote_code=models["trust"],
         ignore_config=common["ignore_config"],
+        room=common["new_tokens"] + max(entry.policy.max_depth for _, entry in entries),
     )
-    room = common["new_tokens"] + max(entry.policy.max_depth for _, entry in entries)
-    encoded = _fitting(pair.prompts, [pair.target, *pair.draft.models], room)
     settings = common | {
+        "prompts": [prompt.name for prompt, _ in pair.prompts],
         "draft": Path(pair.draft.name).name,
         "dtype": str(pair.target.dtype).removeprefix("torch."),
         "device": pair.target.device.type,
@@ -124,7 +119,7 @@ def _replayed(
     folder = RunFolder.open(place, KIND, settings)
     growths = len({entry.growth for _, entry in entries})
     each = chosen.places * chosen.drafted * growths
-    total = len(encoded) * len(chosen.temperatures) * each
+    total = len(pair.prompts) * len(chosen.temperatures) * each
     rows = len(entries)
     done = len(folder.records) // rows * each
     with progress(quiet=quiet) as tell:
@@ -137,7 +132,7 @@ def _replayed(
         new = measure(
             pair.target,
             pair.draft,
-            encoded,
+            pair.prompts,
             chosen,
             seed=common["seed"],
             new_tokens=common["new_tokens"],
@@ -199,18 +194,3 @@ def _collect(new: "Any", folder: "RunFolder") -> bool:
     except KeyboardInterrupt:
         return True
     return False
-
-
-def _fitting(prompts: "list[tuple[Prompt, Tensor]]", models: list[Any], room: int) -> "list[tuple[Prompt, Tensor]]":
-    """The prompts that leave enough positions; the others are named."""
-    from univer.engine.checks import context_limit
-
-    limit = min((limit for model in models if (limit := context_limit(model)) is not None), default=None)
-    if limit is None:
-        return prompts
-    fitting = [(prompt, ids) for prompt, ids in prompts if ids.shape[1] + room <= limit]
-    if not fitting:
-        raise ValueError(f"every prompt is longer than the models' {limit} positions less {room} for what follows it")
-    if left := [prompt.name for prompt, ids in prompts if ids.shape[1] + room > limit]:
-        print(f"univer: note: left out, longer than the models read: {', '.join(left)}", file=sys.stderr)
-    return fitting

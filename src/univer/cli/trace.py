@@ -8,15 +8,20 @@ from typing import Annotated
 import typer
 
 from univer.cli.options import (
+    Contexts,
     Device,
     Draft,
+    Drafted,
     DraftTemperature,
     Dtype,
     IgnoreConfig,
     MinP,
+    NewTokens,
+    Prompts,
     Target,
     TopK,
     TopP,
+    Trees,
     TrustRemoteCode,
 )
 from univer.models.catalogue import DEFAULT_MODEL
@@ -28,22 +33,18 @@ def trace(
     output: Annotated[Path, typer.Argument(help="Folder of the trace; one that was begun is gone on with.")],
     target: Target = DEFAULT_MODEL,
     draft: Draft = None,
-    tree: Annotated[
-        list[str] | None, typer.Option(help="A tree, as generate takes it; may be given several times. [default: 2x5]")
-    ] = None,
+    tree: Trees = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
             help="Draft trees for this method, or method:order; may be given several times. [default: as compare]"
         ),
     ] = None,
-    prompts: Annotated[
-        Path | None, typer.Option(help="JSONL in the format of Spec-Bench. [default: our own, six kinds of task]")
-    ] = None,
+    prompts: Prompts = None,
     count: Annotated[int, typer.Option(min=1, help="Number of prompts, task group after task group in turn.")] = 12,
-    contexts: Annotated[int, typer.Option(min=1, help="Contexts per prompt.")] = 8,
-    drafted: Annotated[int, typer.Option(min=1, help="Drafted trees per context and draft law.")] = 2,
-    new_tokens: Annotated[int, typer.Option(min=2, help="Length of the text that contexts are taken from.")] = 64,
+    contexts: Contexts = 8,
+    drafted: Drafted = 2,
+    new_tokens: NewTokens = 64,
     temperature: Annotated[
         float, typer.Option(help="Above 0: at temperature 0 all exact methods keep the same tokens.")
     ] = 1.0,
@@ -88,9 +89,16 @@ def trace(
     chosen = choose(load_prompts(prompts))[:count]
 
     pair = load_pair(
-        target, draft, chosen, dtype, device, trust_remote_code=trust_remote_code, ignore_config=ignore_config
+        target,
+        draft,
+        chosen,
+        dtype,
+        device,
+        trust_remote_code=trust_remote_code,
+        ignore_config=ignore_config,
+        room=new_tokens + max(entry.policy.max_depth for _, entry in rows),
     )
-    total = len(chosen) * contexts * drafted * len({entry.growth for _, entry in rows})
+    total = len(pair.prompts) * contexts * drafted * len({entry.growth for _, entry in rows})
 
     def estimate(size: int) -> None:
         if size > limit_bytes:
@@ -129,7 +137,7 @@ def trace(
     folder = TraceFolder(output)
     finished = len(folder.finished)
     if as_json:
-        found = {"path": str(output), "prompts": finished, "of": len(chosen), "bytes": folder.size}
+        found = {"path": str(output), "prompts": finished, "of": len(pair.prompts), "bytes": folder.size}
         typer.echo(json.dumps(found | {"full": full, "interrupted": interrupted}))
     else:
         ending = (
@@ -140,7 +148,7 @@ def trace(
             if full
             else ""
         )
-        typer.echo(f"{output}: {finished} of {len(chosen)} prompts, {_megabytes(folder.size)}{ending}")
+        typer.echo(f"{output}: {finished} of {len(pair.prompts)} prompts, {_megabytes(folder.size)}{ending}")
     return 130 if interrupted else 1 if full else 0
 
 
