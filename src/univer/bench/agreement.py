@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from univer.bench.folder import Record
+from univer.bench.folder import KEY, Record
 from univer.bench.summary import PLAIN
-
-NAMES = ("prompt", "draft", "tree", "method", "temperature")
 
 
 def disagreements(records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -35,7 +33,7 @@ def disagreements(records: Sequence[Record]) -> list[dict[str, Any]]:
         reference = plain.get((record["prompt"], record["temperature"]))
         if reference is None:
             continue
-        names = {name: record[name] for name in NAMES}
+        names = {name: record[name] for name in KEY}
         found += [names | {"about": about} for about in ("history", "tokens") if record[about] != reference[about]]
         if record["temperature"] == 0 and record["history"] == reference["history"]:
             first = _first_difference(record["answers"], reference["answers"])

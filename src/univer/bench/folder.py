@@ -16,6 +16,9 @@ from univer.bench.machine import machine
 FORMAT = 1
 MANIFEST, RECORDS, SUMMARY = "manifest.json", "records.jsonl", "summary.json"
 
+# What tells the records of a run apart.
+KEY = ("prompt", "draft", "tree", "method", "temperature")
+
 Record = dict[str, Any]
 Key = tuple[Any, ...]
 
@@ -27,7 +30,7 @@ def key(record: Mapping[str, Any]) -> Key:
         >>> key({"prompt": "81", "draft": None, "tree": None, "method": "plain", "temperature": 1.0})
         ('81', None, None, 'plain', 1.0)
     """
-    return tuple(record[name] for name in ("prompt", "draft", "tree", "method", "temperature"))
+    return tuple(record[name] for name in KEY)
 
 
 class RunFolder:

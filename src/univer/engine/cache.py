@@ -159,7 +159,7 @@ def check_lengths(cache: Any, length: int) -> None:
         ValueError: a layer keeps another number, so that it could not be rolled back.
     """
     for number, layer in enumerate(cache.layers):
-        if layer.keys is not None and layer.keys.shape[-2] != length:
+        if layer.keys is not None and not layer.keys.shape[-2] == layer.values.shape[-2] == length:
             raise ValueError(
                 f"layer {number} keeps {layer.keys.shape[-2]} cache entries where {length} tokens were read: a cache "
                 "of this kind cannot be rolled back to the accepted tokens, so the model is not supported"
