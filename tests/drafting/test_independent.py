@@ -19,12 +19,12 @@ def growth(tree, law):
     return StaticGrowth(parse_shape(tree, law))
 
 
-def start(model, vocabulary=61, seed=0, sampling=None, limit=90):
+def start(model, vocabulary=61, seed=0, sampling=None, limit=90, repeated=False):
     draft = IndependentDraft(model)
     assert isinstance(draft, Draft)
     generator = torch.Generator().manual_seed(seed)
     laws = (sampling or Sampling()).laws
-    return draft.start(DraftRequest(vocabulary, torch.device("cpu"), laws, generator, True, limit))
+    return draft.start(DraftRequest(vocabulary, torch.device("cpu"), laws, generator, True, limit, repeated=repeated))
 
 
 @pytest.mark.parametrize(("tree", "passes"), [("2x3", 3), ("chain-5", 5), ("eagle", 5), ("4x1", 1)])
@@ -115,3 +115,35 @@ def test_trees_of_one_seed_are_equal():
 def test_a_short_context_is_refused():
     with pytest.raises(ValueError, match="reads at most 96 tokens, the text may grow to 97"):
         start(tiny("llama"), limit=97)
+
+
+def test_trees_below_one_text_share_what_was_read():
+    sessions = [start(tiny("llama"), repeated=repeated) for repeated in (False, True)]
+    read = []
+    for session in sessions:
+        with torch.inference_mode():
+            for text in (COMMITTED, [*COMMITTED, 8, 7]):
+                for tree, law in (("2x3", "fixed"), ("2x3", "fixed"), ("2x4", "fixed"), ("2x3", "greedy")):
+                    session.request.generator.manual_seed(1)
+                    read.append(session.propose(text, growth(tree, law)))
+                    session.settle([])
+    half = len(read) // 2
+    for own, shared in zip(read[:half], read[half:], strict=True):
+        assert own.tokens.tolist() == shared.tokens.tolist()
+        assert own.parents == shared.parents
+        torch.testing.assert_close(own.draft_laws, shared.draft_laws)
+    # One for the text, and one for each level of a tree but the root and the leaves.
+    assert sessions[0].passes == 2 * (1 + 2 + 2 + 3 + 2)
+    # The second tree is the first, the third has one more level to read.
+    assert sessions[1].passes <= 2 * (1 + 2 + 0 + 1 + 2)
+
+
+def test_what_was_kept_of_one_of_several_trees_is_read_again():
+    session = start(tiny("llama"), repeated=True)
+    with torch.inference_mode():
+        tree = session.propose(COMMITTED, growth("2x3", "fixed"))
+        child = tree.children[0][0]
+        session.settle([child])
+        text = [*COMMITTED, int(tree.tokens[child]), 8]
+        session.propose(text, growth("2x3", "fixed"))
+    assert session.runner.length == len(text)

@@ -13,6 +13,7 @@ from torch import Tensor
 from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.growth import TreePolicy
 from univer.engine import Sampling, generate_rounds
+from univer.engine.paths import PathReader
 from univer.engine.runner import TreeRunner
 from univer.engine.settings import check_settings
 from univer.methods import Method
@@ -221,9 +222,12 @@ def drafted_trees(
                 branching=True,
                 max_length=len(text.tokens) + max(policy.max_depth for policy, _ in growths),
                 features=runner.features,
+                repeated=True,
             )
         )
+        nodes = PathReader(runner)
         for place in text.places:
+            nodes.forget()
             committed = list(text.tokens[:place])
             if unread := committed[runner.length : -1]:
                 runner.extend(unread)
@@ -233,6 +237,15 @@ def drafted_trees(
                     generator.manual_seed(crc32(f"{seed} {place} {number}".encode()))
                     tree = session.propose(committed, grower.begin(growth[0].max_depth))
                     session.settle([])
-                    laws = sampling.laws(runner.read_nodes(tree.tokens.tolist(), tree.parents), f"place {place}")
-                    runner.keep([])
+                    if not runner.pattern.honours_masks:
+                        nodes.forget()  # trees side by side need a mask
+                    laws = sampling.laws(nodes.read(paths_of(tree)), f"place {place}")
                     yield Context(place, tree, laws, growth)
+
+
+def paths_of(tree: DraftTree) -> list[tuple[int, ...]]:
+    """Token ids from the root, the last committed token, down to every node."""
+    paths: list[tuple[int, ...]] = []
+    for token, parent in zip(tree.tokens.tolist(), tree.parents, strict=True):
+        paths.append((*(paths[parent] if parent >= 0 else ()), token))
+    return paths

@@ -33,6 +33,8 @@ class DraftRequest:
         max_length: largest number of tokens, prompt included, that the text can reach.
         features: the target's hidden states `[n, k * H]` after each token of the prompt, those of the layers that the
             draft asked for side by side; None if it asked for none.
+        repeated: whether several trees are drafted below every text, so that what was read for one of them is worth
+            keeping for the next.
         processors: those of the request, applied to logits `[n, V]` over the target's whole vocabulary; None if it has
             none. What they do to the draft is a matter of speed alone: a token that they forbid is not worth a node.
         shared: what the sessions of one engine have in common, such as a cache for several texts, by the draft that put
@@ -46,6 +48,7 @@ class DraftRequest:
     branching: bool
     max_length: int
     features: Tensor | None = None
+    repeated: bool = False
     processors: BranchProcessors | None = None
     shared: dict[Any, Any] = field(default_factory=dict)
 

@@ -15,6 +15,7 @@ from univer.drafting.readings import Proposal, read_alone
 from univer.engine.attention import attention_pattern
 from univer.engine.batch import TreeBatch
 from univer.engine.checks import check_model, context_limit, context_setting, readable_tokens
+from univer.engine.paths import PathReader
 from univer.engine.probe import check_tree_attention
 from univer.engine.runner import NodeReading, TreeRunner
 from univer.tree import DraftTree
@@ -85,6 +86,7 @@ class IndependentSession:
         self._place: dict[int, int] = {}
         # Kept so that several trees can be drafted below one and the same text.
         self._root_logits: Tensor | None = None
+        self._paths = PathReader(runner) if request.repeated and runner.pattern.honours_masks else None
 
     @property
     def passes(self) -> int:
@@ -97,16 +99,15 @@ class IndependentSession:
     def proposal(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
         """As `propose`, beside other texts; see `DraftSession`."""
         if unread := committed[self.runner.length :]:
+            if self._paths:
+                self._paths.forget()
             self._root_logits = yield from self._read_text(self._readable(unread))
         place = {0: -1}
 
         def ask_level(tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
             logits = self._root_logits
             if nodes[0] != 0:
-                parents = [place[tree.parents[node]] for node in nodes]
-                place.update({node: number for number, node in enumerate(nodes, start=self.runner.nodes)})
-                tokens = self._readable([tree.tokens[node] for node in nodes])
-                logits = yield NodeReading(self.runner, tokens, parents)
+                logits = yield from self._read_level(tree, nodes, place)
             assert logits is not None, "there is at least one committed token"
             fitted = fit_vocabulary(logits, self.request.vocabulary)
             return self.request.rows(fitted, self.step, committed, tree, nodes)
@@ -117,8 +118,12 @@ class IndependentSession:
         return tree
 
     def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
-        """Keep the accepted nodes that were read; a leaf was not, the next round reads it."""
-        self.runner.keep([self._place[node] for node in path if node in self._place])
+        """Keep the accepted nodes that were read; a leaf was not, the next round reads it.
+
+        Where more trees are drafted below the text, all nodes stay until it goes on, and what was kept is read again.
+        """
+        if not self._paths:
+            self.runner.keep([self._place[node] for node in path if node in self._place])
 
     def close(self) -> None:
         """Make room for other texts."""
@@ -134,6 +139,16 @@ class IndependentSession:
         logits: Tensor = yield NodeReading(self.runner, tokens, range(-1, len(tokens) - 1))
         self.runner.keep(range(len(tokens)))
         return logits[-1:]
+
+    def _read_level(self, tree: TreeBuilder, nodes: Sequence[int], place: dict[int, int]) -> Proposal[Tensor]:
+        """Logits `[n, V]` after the nodes of a level, whose numbers in the cache are added to those of the others."""
+        if self._paths:
+            return (yield from self._paths.ask([tuple(self._readable(tree.path(node))) for node in nodes]))
+        parents = [place[tree.parents[node]] for node in nodes]
+        place.update({node: number for number, node in enumerate(nodes, start=self.runner.nodes)})
+        tokens = self._readable([tree.tokens[node] for node in nodes])
+        logits: Tensor = yield NodeReading(self.runner, tokens, parents)
+        return logits
 
     def _readable(self, tokens: Sequence[int]) -> list[int]:
         return [token if token < self.known else UNKNOWN for token in tokens]

@@ -1,0 +1,54 @@
+"""Several trees below one text: what they have in common is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from univer.drafting.readings import Proposal, read_alone
+from univer.engine.runner import NodeReading, TreeRunner
+
+Path = tuple[int, ...]
+
+
+class PathReader:
+    """Logits after paths of candidate tokens below the committed text, each path read once.
+
+    Trees that are drafted below one text, by several draft laws or of several shapes, share most of their likely
+    nodes. All of them stay in the cache as candidates until the text goes on.
+
+    Args:
+        runner: the model and the text.
+    """
+
+    def __init__(self, runner: TreeRunner) -> None:
+        self.runner = runner
+        self._numbers: dict[Path, int] = {}
+        self._logits: list[Tensor] = []
+
+    def read(self, paths: Sequence[Path]) -> Tensor:
+        """Logits `[n, V]` after each path; see `ask`."""
+        return read_alone(self.ask(paths))
+
+    def ask(self, paths: Sequence[Path]) -> Proposal[Tensor]:
+        """As `read`, beside other texts.
+
+        Args:
+            paths: token ids from the first below the text down; each path was read before without its last token, or
+                comes after the path without it.
+
+        Returns:
+            Logits `[n, V]`, in the model's dtype.
+        """
+        if new := [path for path in dict.fromkeys(paths) if path not in self._numbers]:
+            self._numbers |= {path: number for number, path in enumerate(new, start=self.runner.nodes)}
+            parents = [self._numbers.get(path[:-1], -1) for path in new]
+            self._logits += yield NodeReading(self.runner, [path[-1] for path in new], parents)
+        return torch.stack([self._logits[self._numbers[path]] for path in paths])
+
+    def forget(self) -> None:
+        """Take all candidates out of the cache: the text goes on."""
+        self.runner.keep([])
+        self._numbers, self._logits = {}, []
