@@ -233,14 +233,19 @@ def drafted_trees(
                 runner.extend(unread)
                 session.settle([], runner.features)
             for number in range(trees):
+                drafted = []
                 for growth, grower in zip(growths, growers, strict=True):
                     generator.manual_seed(crc32(f"{seed} {place} {number}".encode()))
-                    tree = session.propose(committed, grower.begin(growth[0].max_depth))
+                    drafted.append(session.propose(committed, grower.begin(growth[0].max_depth)))
                     session.settle([])
-                    if not runner.pattern.honours_masks:
-                        nodes.forget()  # trees side by side need a mask
-                    laws = sampling.laws(nodes.read(paths_of(tree)), f"place {place}")
-                    yield Context(place, tree, laws, growth)
+                paths = [paths_of(tree) for tree in drafted]
+                together = runner.pattern.honours_masks  # trees side by side need a mask
+                if together:
+                    nodes.read([path for own in paths for path in own])
+                for growth, tree, own in zip(growths, drafted, paths, strict=True):
+                    if not together:
+                        nodes.forget()
+                    yield Context(place, tree, sampling.laws(nodes.read(own), f"place {place}"), growth)
 
 
 def paths_of(tree: DraftTree) -> list[tuple[int, ...]]:
