@@ -1,0 +1,166 @@
+"""Whether replay and live generation agree: what rounds kept, beside the exact outcome law at the very same places.
+
+    python benchmarks/replay_against_live.py [--target NAME] [--draft NAME] [--questions FILE] [--count 10]
+        [--method METHOD[:ORDER] ...] [--tree 2x3] [--tokens 128] [--json FILE]
+
+Every method writes a text on every prompt. Live tau is the mean of accepted + 1 over its whole rounds. For replay,
+fresh trees are drafted where these rounds began, by the code of `univer compare`, `trace` and `reproduce`, and tau
+comes from their exact outcome laws. Both are means over the same places, so their relative difference is zero but for
+the noise of the draws; its interval is a bootstrap over prompts. Interrupt it to see what there is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import torch
+
+from univer.bench.compare import entries_for
+from univer.bench.contexts import Entry, SampledText, drafted_trees
+from univer.bench.evaluation import evaluate
+from univer.bench.intervals import gain_interval, mean_interval
+from univer.bench.machine import machine
+from univer.bench.prompts import load_prompts
+from univer.bench.questions import choose
+from univer.cli.pair import load_pair
+from univer.cli.terminal import print_table, progress, standard_output
+from univer.engine import Sampling, generate_rounds
+
+METHODS = ("membership", "rrsw", "traversal", "greedy", "univer", "univer:gain", "spectr-lifted")
+
+
+def live_rounds(pair: Any, ids: torch.Tensor, entry: Entry, tokens: int, seed: int) -> tuple[SampledText, list[int]]:
+    """A text that a method wrote, the places where its whole rounds began, and the tokens that each of them gave."""
+    committed, places, kept = ids[0].tolist(), [], []
+    for step in generate_rounds(
+        pair.target,
+        pair.draft,
+        ids,
+        method=entry.method,
+        tree=entry.policy,
+        order=entry.order,
+        temperature=1.0,
+        max_new_tokens=tokens,
+        eos_token_id=None,
+        seed=seed,
+        generation_config=pair.generation_config,
+    ):
+        if step.round is not None and not step.round.cut:
+            places.append(len(committed))
+            kept.append(step.round.accepted + 1)
+        committed += step.tokens
+    return SampledText(tuple(committed), tuple(places)), kept
+
+
+def record(pair: Any, name: str, ids: torch.Tensor, entry: Entry, tokens: int, seed: int) -> dict[str, Any]:
+    """One prompt and one method: what was kept live and what replay expects, round by round."""
+    own = crc32(f"{seed} {name} {entry.name}".encode())
+    text, live = live_rounds(pair, ids, entry, tokens, own)
+    trees = drafted_trees(
+        pair.target,
+        pair.draft,
+        text,
+        [entry.growth],
+        sampling=Sampling(1.0),
+        draft_sampling=Sampling(1.0),
+        trees=1,
+        seed=own + 1,
+    )
+    return {
+        "prompt": name,
+        "method": entry.name,
+        "live": live,
+        "replay": [round(evaluate(context, entry).tau, 6) for context in trees],
+    }
+
+
+def agreement(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for every method: rounds, tau of both kinds, and the relative difference with its interval."""
+    rows = []
+    for method in dict.fromkeys(entry["method"] for entry in records):
+        own = [entry for entry in records if entry["method"] == method]
+        live, replay = ([sum(entry[kind]) for entry in own] for kind in ("live", "replay"))
+        rounds = sum(len(entry["live"]) for entry in own)
+        rows.append(
+            {
+                "method": method,
+                "rounds": rounds,
+                "live": sum(live) / rounds,
+                "replay": sum(replay) / rounds,
+                "difference": vars(gain_interval(live, replay) if len(own) > 1 else mean_interval([0.0])),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", default="smollm2-135m")
+    parser.add_argument("--draft")
+    parser.add_argument("--questions", type=Path)
+    parser.add_argument("--count", type=int, default=10, help="prompts of every task group")
+    parser.add_argument("--method", action="append", help="METHOD[:ORDER], repeatable")
+    parser.add_argument("--tree", default="2x3")
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+
+    entries = entries_for(options.tree, options.method or METHODS)
+    chosen = choose(load_prompts(options.questions), count=options.count, seed=options.seed)
+    room = options.tokens + max(entry.policy.max_depth for entry in entries)
+    pair = load_pair(
+        options.target, options.draft, chosen, None, None, trust_remote_code=False, ignore_config=False, room=room
+    )
+    records: list[dict[str, Any]] = []
+    try:
+        with progress() as tell:
+            for prompt, ids in pair.prompts:
+                for entry in entries:
+                    records.append(record(pair, prompt.name, ids, entry, options.tokens, options.seed))
+                    tell("texts", len(records), len(pair.prompts) * len(entries))
+    except KeyboardInterrupt:
+        print(f"stopped after {len(records)} texts")
+    if not records:
+        return
+    rows = agreement(records)
+    lines = []
+    for row in rows:
+        difference = row["difference"]
+        ends = f" ({difference['low']:+.1%} to {difference['high']:+.1%})" if difference["low"] is not None else ""
+        lines.append(
+            [
+                row["method"],
+                f"{row['rounds']}",
+                f"{row['live']:.3f}",
+                f"{row['replay']:.3f}",
+                f"{difference['value']:+.1%}{ends}",
+            ]
+        )
+    print_table(("method", "rounds", "live tau", "replay tau", "live over replay"), lines)
+    standard_output().print()
+    if options.json:
+        settings = {
+            "target": Path(options.target).name,
+            "draft": Path(pair.draft.name).name,
+            "dtype": str(pair.target.dtype).removeprefix("torch."),
+            "temperature": 1.0,
+            "tree": options.tree,
+            "tokens": options.tokens,
+            "prompts": len({entry["prompt"] for entry in records}),
+            "questions": options.questions.name if options.questions else "our own",
+            "seed": options.seed,
+            "machine": machine(),
+        }
+        options.json.write_text(json.dumps({"settings": settings, "agreement": rows, "records": records}) + "\n")
+
+
+if __name__ == "__main__":
+    torch.set_grad_enabled(False)
+    main()
