@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from univer.bench.report import load_runs
 from univer.cli.app import app, run
 
 
@@ -23,6 +24,28 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     report = json.loads(capsys.readouterr().out)
     assert report["ok"]
     assert report["rows"][0]["error32"] is None
+
+
+def test_lengths_beside_their_bounds_are_kept_for_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["audit", "greedy", "univer", "--quick", "--cases", "2", "--output", str(tmp_path / "kept")]
+    assert run(command) == 0
+    [kept] = load_runs([tmp_path / "kept"])
+    assert {row["method"] for row in kept.overall} == {"greedy", "univer", "univer (gain)"}
+    gaps = {
+        method: {
+            record["prompt"]: record["bound"] - record["taus"][0]
+            for record in kept.records
+            if record["method"] == method
+        }
+        for method in ("greedy", "univer")
+    }
+    assert len(gaps["univer"]) >= 2
+    assert min(gaps["univer"].values()) > -1e-9
+    assert all(gaps["greedy"][case] >= gap - 1e-9 for case, gap in gaps["univer"].items())
+    assert run(command) == 2
+    assert "holds an audit already" in capsys.readouterr().err
 
 
 def test_a_wrong_rule_of_somebody_else_exits_with_1(
@@ -43,6 +66,7 @@ def test_a_wrong_rule_of_somebody_else_exits_with_1(
         (["token", "--against", "a:b"], "not both"),
         (["--against", "nonsense"], "package.module:function"),
         (["--against", "a:b", "--dtype", "float32"], "does not go with"),
+        (["--against", "a:b", "--output", "kept"], "does not go with"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -114,6 +114,27 @@ class TwinRow:
 
 
 @dataclass(frozen=True)
+class Length:
+    """The accepted length of a method on one case, beside the most that any lossless rule could reach.
+
+    Attributes:
+        method: its name, with the sibling order in brackets if it is not the method's own.
+        case: name of the case.
+        draft_law: how its trees are drawn.
+        nodes: most drafted nodes of a tree.
+        accepted: expected accepted length of the first round.
+        bound: the most of any lossless rule.
+    """
+
+    method: str
+    case: str
+    draft_law: str
+    nodes: int
+    accepted: float
+    bound: float
+
+
+@dataclass(frozen=True)
 class Relation:
     """A relation between methods, over how many cases it was checked, its worst value and whether it holds."""
 
@@ -142,6 +163,8 @@ class Report:
         twins: the broken twins.
         relations: order relations and corners of the `mixed` family.
         skipped: everything left out.
+        lengths: accepted lengths beside their bounds of every method in its own order and in `gain`, on the cases of
+            its own draft law.
         seed: of all random numbers.
         seconds: how long it took.
     """
@@ -151,6 +174,7 @@ class Report:
     twins: list[TwinRow] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    lengths: list[Length] = field(default_factory=list)
     seed: int = 0
     seconds: float = 0.0
 

@@ -26,7 +26,7 @@ from univer.audit.models import make_model
 from univer.audit.montecarlo import ROWS, SHARED_UNIFORMS, count_decisions, differing_verdicts, fixed_trees
 from univer.audit.policies import DEPTH, LAWFUL
 from univer.audit.relations import relations
-from univer.audit.report import Report, Row, TwinRow
+from univer.audit.report import Length, Report, Row, TwinRow
 from univer.audit.statistics import FAMILY_LEVEL
 from univer.audit.subject import Subject, subjects_of
 from univer.audit.tree_policies import policy_rows
@@ -124,6 +124,19 @@ def _examine(
     rounding = FLOAT64_ERROR if torch.float64 in order else FLOAT32_ERROR
     report.relations += relations(examination.records, examination.corners, rounding)
     report.skipped += examination.skipped
+    report.lengths += [
+        Length(
+            subject.method.name if subject.is_default else f"{subject.method.name} ({subject.order})",
+            record.case.name,
+            record.case.law,
+            len(record.case.shape.parents) - 1,
+            record.accepted,
+            record.bound,
+        )
+        for record in examination.records
+        if (subject := record.subject).is_listed and record.case.law == subject.method.draft_law
+        if record.bound is not None
+    ]
 
 
 def _row(subject: Subject, records: list[Record]) -> Row:

@@ -2,12 +2,14 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from univer.audit import Report, Row
+    from univer.bench.folder import RunFolder
 
 __all__ = ["audit"]
 
@@ -37,12 +39,25 @@ def audit(
         str | None,
         typer.Option(help="With --against: how trees are drawn. [default: its attribute draft_law, or greedy]"),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="New folder for accepted lengths and bounds of every case, which 'univer report' shows."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object instead of tables.")] = False,
 ) -> int:
     """Audit verification methods by exact enumeration of small models; exit status 1 if anything is wrong."""
     from univer.audit import audit as run_audit
     from univer.audit import audit_against, load_function
+    from univer.bench.folder import RunFolder
     from univer.cli.terminal import progress
+
+    # What can be refused is refused before the work.
+    if output is not None and against is not None:
+        raise ValueError("--output does not go with --against: the bound is that of the project's own methods")
+    settings = {"methods": method, "cases": cases, "seed": seed, "quick": quick, "dtypes": dtype}
+    folder = None if output is None else RunFolder.open(output, "audit", settings)
+    if folder is not None and folder.records:
+        raise ValueError(f"{output} holds an audit already: choose a new folder")
 
     # A log would get lines for every case: the bar is for those who watch.
     with progress(quiet=as_json or not sys.stderr.isatty()) as tell:
@@ -61,11 +76,34 @@ def audit(
         else:
             dtypes = dtype or ("float64", "float32")
             report = run_audit(method or None, cases=cases, seed=seed, quick=quick, dtypes=dtypes, progress=tell)
+    if folder is not None:
+        _keep(report, folder)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
     else:
         _print(report)
     return 0 if report.ok else 1
+
+
+def _keep(report: "Report", folder: "RunFolder") -> None:
+    """Write accepted lengths and bounds as records of a run; a case stands for a prompt."""
+    from univer.bench.summary import summarise
+
+    for length in report.lengths:
+        record = {
+            "source": "audit",
+            "prompt": length.case,
+            "group": f"{length.draft_law} trees",
+            "draft": "enumerated",
+            "tree": "small trees",
+            "method": length.method,
+            "temperature": 1.0,
+            "nodes": length.nodes,
+            "taus": [1 + length.accepted],
+            "bound": 1 + length.bound,
+        }
+        folder.append(record)
+    folder.finish(summarise(folder.records))
 
 
 def _print(report: "Report") -> None:

@@ -9,13 +9,14 @@ NOTHING = "\u2013"
 
 
 def decimal(value: float | None, digits: int = 2) -> str:
-    """A number with a real minus sign.
+    """A number with a real minus sign, which zero does not have.
 
     Example:
-        >>> decimal(4.526), decimal(-0.5, 1)
-        ('4.53', '−0.5')
+        >>> decimal(4.526), decimal(-0.5, 1), decimal(-0.001)
+        ('4.53', '−0.5', '0.00')
     """
-    return NOTHING if value is None else f"{value:.{digits}f}".replace("-", MINUS)
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return NOTHING if value is None else f"{round(value, digits) + 0.0:.{digits}f}".replace("-", MINUS)
 
 
 def signed_percent(value: float | None) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from univer.bench.intervals import mean_interval
@@ -33,7 +34,7 @@ def gap(views: Sequence[View]) -> list[Plot]:
         for view in views
         for name, rows in view.panels()
     ]
-    return _dots(found, "tokens a round below the bound", "Distance to the bound by method")
+    return _dots(found, "tokens a round below the bound", "Distance to the bound by method", digits=3)
 
 
 def _gap(run: Run, row: Row) -> dict[str, Any] | None:
@@ -47,7 +48,7 @@ def _gap(run: Run, row: Row) -> dict[str, Any] | None:
     return vars(mean_interval(own)) if own else None
 
 
-def _dots(found: Sequence[tuple[View, str, Figures]], axis: str, what: str) -> list[Plot]:
+def _dots(found: Sequence[tuple[View, str, Figures]], axis: str, what: str, digits: int = 2) -> list[Plot]:
     found = [(view, name, figures) for view, name, figures in found if figures]
     if not found:
         return []
@@ -60,10 +61,19 @@ def _dots(found: Sequence[tuple[View, str, Figures]], axis: str, what: str) -> l
     ]
     margin = 0.06 * (max(edges) - min(edges)) or 0.1
     limits = (min(edges) - margin, max(edges) + margin)
-    return [_panel(view, name, figures, axis, what, limits) for view, name, figures in found]
+    form = partial(decimal, digits=digits)
+    return [_panel(view, name, figures, axis, what, limits, form) for view, name, figures in found]
 
 
-def _panel(view: View, name: str, figures: Figures, axis: str, what: str, limits: tuple[float, float]) -> Plot:
+def _panel(
+    view: View,
+    name: str,
+    figures: Figures,
+    axis: str,
+    what: str,
+    limits: tuple[float, float],
+    form: Callable[[float], str],
+) -> Plot:
     figure, axes = panel(len(figures), grid="x", shortest=1.1 + 1.3 * LINE * len(figures))
     spoken = []
     for place, (row, own) in enumerate(figures):
@@ -75,10 +85,8 @@ def _panel(view: View, name: str, figures: Figures, axis: str, what: str, limits
             axes.axvline(own["value"], color=colour, linewidth=0.9, linestyle=(0, (1.5, 2.5)))
         axes.plot([own["value"]], [place], linestyle="none", zorder=4, **marks(look))
         weight = "bold" if look.main else "normal"
-        axes.text(
-            1.02, place, decimal(own["value"]), transform=axes.get_yaxis_transform(), va="center", fontweight=weight
-        )
-        spoken.append(f"{title(row['method'])} {decimal(own['value'])} ({ends(own) or 'no interval'})")
+        axes.text(1.02, place, form(own["value"]), transform=axes.get_yaxis_transform(), va="center", fontweight=weight)
+        spoken.append(f"{title(row['method'])} {form(own['value'])} ({ends(own, form) or 'no interval'})")
     axes.set(xlim=limits, xlabel=axis, ylim=(len(figures) - 0.4, -0.6))
     axes.set_yticks(range(len(figures)), [title(row["method"]) for row, _ in figures])
     for label, (row, _) in zip(axes.get_yticklabels(), figures, strict=True):
