@@ -70,6 +70,7 @@ def record(pair: Any, name: str, ids: torch.Tensor, entry: Entry, tokens: int, s
         draft_sampling=Sampling(1.0),
         trees=1,
         seed=own + 1,
+        leaves=False,
     )
     return {
         "prompt": name,

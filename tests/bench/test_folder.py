@@ -29,6 +29,19 @@ def test_the_manifest_says_what_the_run_was_made_with(tmp_path):
     assert {"format", "commit", "started"} <= set(manifest)
 
 
+def test_the_manifest_says_where_a_run_went_on(tmp_path, monkeypatch):
+    RunFolder.open(tmp_path / "run", "replay", {}).append(RECORD)
+    RunFolder.open(tmp_path / "run", "replay", {}).append(RECORD | {"prompt": "2"})
+    assert "continued" not in RunFolder(tmp_path / "run").manifest
+    monkeypatch.setattr("univer.bench.folder.commit", lambda: "another")
+    RunFolder.open(tmp_path / "run", "replay", {})  # a look alone changes nothing
+    assert "continued" not in RunFolder(tmp_path / "run").manifest
+    for prompt in ("3", "4"):
+        RunFolder.open(tmp_path / "run", "replay", {}).append(RECORD | {"prompt": prompt})
+    [continued] = RunFolder(tmp_path / "run").manifest["continued"]
+    assert (continued["commit"], continued["records"]) == ("another", 2)
+
+
 @pytest.mark.parametrize(
     ("kind", "settings", "named"), [("spec-bench", {"seed": 0}, "spec-bench"), ("replay", {"seed": 1}, "seed")]
 )

@@ -248,6 +248,7 @@ def compare(
             new_tokens=new_tokens,
             seed=seed + number,
             generation_config=generation_config,
+            leaves=False,
         )
         outcomes = judge(drafted_here, result.entries, tell)
         for cell, own in outcomes.items():

@@ -51,7 +51,8 @@ class Context:
     Attributes:
         place: number of tokens of the text.
         tree: the drafted tree.
-        laws: `P_v` of every node `[N, V]`, float32; float64 from a trace.
+        laws: `P_v` of every node `[N, V]`, float32; float64 from a trace. Where leaves were not read, and in a trace,
+            all of their mass is on token 0: their laws bear on the next token, not on what is kept.
         growth: policy and draft law of the tree.
         merged: whether token 0 of the rows stands for several tokens, which a trace does not tell apart.
     """
@@ -89,6 +90,7 @@ def contexts(
     new_tokens: int,
     seed: int,
     generation_config: Any = None,
+    leaves: bool = True,
 ) -> Iterator[Context]:
     """Draft trees at some places of one text of the target's: `sample_text`, then `drafted_trees`.
 
@@ -104,6 +106,7 @@ def contexts(
         new_tokens: length of the text; it does not stop at an end-of-text token.
         seed: of the text and of all draws.
         generation_config: in place of the target's.
+        leaves: whether the target reads the leaves of the trees.
 
     Yields:
         One context per place, policy and tree.
@@ -120,7 +123,15 @@ def contexts(
         generation_config=generation_config,
     )
     yield from drafted_trees(
-        target, draft, text, growths, sampling=sampling, draft_sampling=draft_sampling, trees=trees, seed=seed
+        target,
+        draft,
+        text,
+        growths,
+        sampling=sampling,
+        draft_sampling=draft_sampling,
+        trees=trees,
+        seed=seed,
+        leaves=leaves,
     )
 
 
@@ -192,6 +203,7 @@ def drafted_trees(
     draft_sampling: Sampling,
     trees: int,
     seed: int,
+    leaves: bool = True,
 ) -> Iterator[Context]:
     """Draft trees at the places of a text; at every place all policies see the same random numbers.
 
@@ -204,6 +216,7 @@ def drafted_trees(
         draft_sampling: settings of the draft's laws.
         trees: how many trees per place and policy.
         seed: of all draws.
+        leaves: whether the target reads the leaves of the trees.
 
     Yields:
         One context per place, policy and tree.
@@ -238,19 +251,36 @@ def drafted_trees(
                     generator.manual_seed(crc32(f"{seed} {place} {number}".encode()))
                     drafted.append(session.propose(committed, grower.begin(growth[0].max_depth)))
                     session.settle([])
-                paths = [paths_of(tree) for tree in drafted]
+                wanted = [_wanted(tree, leaves) for tree in drafted]
+                paths = [paths_of(tree, own) for tree, own in zip(drafted, wanted, strict=True)]
                 together = runner.pattern.honours_masks  # trees side by side need a mask
                 if together:
                     nodes.read([path for own in paths for path in own])
-                for growth, tree, own in zip(growths, drafted, paths, strict=True):
+                for growth, tree, own, asked in zip(growths, drafted, paths, wanted, strict=True):
                     if not together:
                         nodes.forget()
-                    yield Context(place, tree, sampling.laws(nodes.read(own), f"place {place}"), growth)
+                    rows = sampling.laws(nodes.read(own), f"place {place}")
+                    yield Context(place, tree, _spread(rows, asked, len(tree)), growth)
 
 
-def paths_of(tree: DraftTree) -> list[tuple[int, ...]]:
-    """Token ids from the root, the last committed token, down to every node."""
+def paths_of(tree: DraftTree, nodes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Token ids from the root, the last committed token, down to some nodes."""
     paths: list[tuple[int, ...]] = []
     for token, parent in zip(tree.tokens.tolist(), tree.parents, strict=True):
         paths.append((*(paths[parent] if parent >= 0 else ()), token))
-    return paths
+    return [paths[node] for node in nodes]
+
+
+def _wanted(tree: DraftTree, leaves: bool) -> list[int]:
+    """The nodes that the target is to read: all, or the root and those with children."""
+    return [node for node, children in enumerate(tree.children) if leaves or children or not node]
+
+
+def _spread(rows: Tensor, nodes: Sequence[int], count: int) -> Tensor:
+    """Laws `[count, V]` from those of some nodes; all others have point masses."""
+    if len(nodes) == count:
+        return rows
+    laws = rows.new_zeros(count, rows.shape[1])
+    laws[:, 0] = 1.0
+    laws[list(nodes)] = rows
+    return laws

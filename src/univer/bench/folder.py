@@ -44,7 +44,9 @@ class RunFolder:
 
     Attributes:
         path: the folder.
-        manifest: `format`, `kind`, `settings`, `machine`, `commit` and `started`.
+        manifest: `format`, `kind`, `settings`, `machine`, `commit` and `started`; also `continued`, if the run went on
+            elsewhere or with another version: for each time `machine`, `commit`, `started` and the number of `records`
+            that there were.
 
     Raises:
         ValueError: the folder is not that of a run, or was written by a newer version.
@@ -63,6 +65,7 @@ class RunFolder:
             raise ValueError(f"{path} has format {version}, this version of univer reads {FORMAT}: update univer")
         self._records = self._read()
         self._done = {key(record) for record in self._records}
+        self._at_work = False
 
     @classmethod
     def open(cls, path: str | Path, kind: str, settings: Mapping[str, Any]) -> RunFolder:
@@ -85,15 +88,7 @@ class RunFolder:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ValueError(f"{folder} exists already and is not the folder of a run: choose a new one")
         folder.mkdir(parents=True, exist_ok=True)
-        manifest = {
-            "format": FORMAT,
-            "kind": kind,
-            "settings": wanted,
-            "machine": machine(),
-            "commit": commit(),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        _write(folder / MANIFEST, manifest)
+        _write(folder / MANIFEST, {"format": FORMAT, "kind": kind, "settings": wanted, **_circumstances()})
         return cls(folder)
 
     @property
@@ -109,12 +104,16 @@ class RunFolder:
     def append(self, record: Record) -> None:
         """Add a record and see to it that it is on the disk.
 
+        If the machine or the version is not that of the run so far, the manifest says so before.
+
         Raises:
             ValueError: there is a record with its key already.
         """
         own = key(record)
         if own in self._done:
             raise ValueError(f"the run has a record of {own} already")
+        if not self._at_work:
+            self._go_on()
         with (self.path / RECORDS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
             file.flush()
@@ -142,6 +141,15 @@ class RunFolder:
                 raise ValueError(f"{path} line {number} is no record ({error})") from error
             records.append(record)
         return records
+
+    def _go_on(self) -> None:
+        """Note where the run goes on, if that is not where it was before."""
+        self._at_work = True
+        now, continued = _circumstances(), self.manifest.get("continued", [])
+        last = continued[-1] if continued else self.manifest
+        if any(now[name] != last.get(name) for name in ("machine", "commit")):
+            self.manifest["continued"] = [*continued, now | {"records": len(self._records)}]
+            _write(self.path / MANIFEST, self.manifest)
 
     def _same(self, kind: str, settings: dict[str, Any]) -> None:
         if self.manifest["kind"] != kind:
@@ -182,6 +190,11 @@ def commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return found if tracked.returncode == 0 else None
+
+
+def _circumstances() -> dict[str, Any]:
+    """Where and when something is measured, and with which version."""
+    return {"machine": machine(), "commit": commit(), "started": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

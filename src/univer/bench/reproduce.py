@@ -80,6 +80,7 @@ def measure(
                 new_tokens=new_tokens,
                 seed=crc32(f"{seed} {prompt.name}".encode()),
                 generation_config=generation_config,
+                leaves=False,
             )
             for cell, outcomes in judge(drafted, entries, progress).items():
                 if key(cells[cell]) not in done:

@@ -1,5 +1,6 @@
 """What stands in a page, and what is written beside it."""
 
+import json
 import re
 import struct
 from html.parser import HTMLParser
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.report.made_up import live_records, replay_records, write_run
+from univer.bench.folder import MANIFEST
 from univer.bench.report import Report, Run, Wish, load_runs, write_report
 from univer.bench.report.plots import CHAPTERS
 from univer.bench.report.view import View, views
@@ -166,3 +168,13 @@ def test_an_earlier_report_is_replaced_and_nothing_else(tmp_path: Path) -> None:
         write_report(runs, tmp_path)
     with pytest.raises(ValueError, match="at least one run"):
         write_report([], tmp_path / "none.html")
+
+
+def test_the_page_says_where_a_run_went_on(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    write_run(folder, "replay", replay_records(per_group=1, temperatures=(1.0,)))
+    manifest = json.loads((folder / MANIFEST).read_text())
+    went_on = {"machine": {"processor": "Other Processor"}, "commit": "c0ffee", "started": None, "records": 17}
+    (folder / MANIFEST).write_text(json.dumps(manifest | {"continued": [went_on]}))
+    page = Page(write_report(load_runs([folder]), tmp_path / "report.html").page)
+    assert "after 17 records with c0ffee, Other Processor" in " ".join(page.text)

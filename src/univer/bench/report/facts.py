@@ -27,6 +27,7 @@ def facts(run: Run) -> list[tuple[str, Facts]]:
         "kind": manifest.get("kind"),
         "started": _time(manifest.get("started")),
         "commit": _commit(manifest.get("commit")),
+        "continued": _continued(manifest.get("continued")),
         "seed": settings.pop("seed", "not known"),
         "prompts": run.prompts,
         "records": len(run.records),
@@ -60,6 +61,19 @@ def _commit(named: Any) -> str:
     if not isinstance(named, str):
         return "not known"
     return named.rstrip("+")[:12] + (", with changes" if named.endswith("+") else "")
+
+
+def _continued(times: Any) -> str | None:
+    """Where a run went on: on another machine, or with another version."""
+    if not isinstance(times, list) or not all(isinstance(entry, dict) for entry in times):
+        return None
+    said = []
+    for entry in times:
+        machine = entry.get("machine")
+        processor = machine.get("accelerator") or machine.get("processor") if isinstance(machine, dict) else None
+        place = ", ".join(filter(None, (_commit(entry.get("commit")), processor)))
+        said.append(f"after {entry.get('records')} records with {place}, {_time(entry.get('started'))}")
+    return "; ".join(said) or None
 
 
 def _said(value: Any) -> str:

@@ -133,6 +133,7 @@ def record(
             new_tokens=new_tokens,
             seed=seed + recorded.number,
             generation_config=generation_config,
+            leaves=text_of is not None,
         ):
             if text_of is not None:
                 rounds.append(one_round(context, rows, text_of, seed + recorded.number, len(trees)))
