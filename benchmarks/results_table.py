@@ -1,8 +1,8 @@
-"""Write the table of README.md from result files, so that no figure there lacks the run behind it.
+"""Write the table of README.md from run folders, so that no figure there lacks the run behind it.
 
-    python benchmarks/results_table.py benchmarks/results/compare-*.json
+    python benchmarks/results_table.py benchmarks/results/main-table-*
 
-Every file is the output of `univer compare --output`. With `--check` nothing is written; the exit status tells whether
+Every folder is one of `univer reproduce main-table`. With `--check` nothing is written; the exit status tells whether
 the table is up to date.
 """
 
@@ -16,39 +16,57 @@ from typing import Any
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
-SHOWN = ("membership", "block", "spectr", "rrsw", "traversal", "greedy", "univer", "univer (gain)")
+
+Run = tuple[dict[str, Any], dict[str, Any]]
 
 
-def table(runs: list[dict[str, Any]]) -> str:
-    """A Markdown table, one line per method and one pair of columns per run, and a line that says how it was made."""
-    trees = [run["rows"][0]["tree"] for run in runs]
-    rows = [{row["name"]: row for row in run["rows"]} for run in runs]
-    lines = ["| method |" + "".join(f" tau, {tree} | over RRSw | paper |" for tree in trees)]
-    lines.append("|---|" + "---|---|---|" * len(runs))
-    for name in SHOWN:
-        cells = [name]
+def table(runs: list[Run]) -> str:
+    """A Markdown table, one line per method and tree and a pair of columns per run, and how it was made.
+
+    Args:
+        runs: of each run its manifest and its summary.
+    """
+    targets = [manifest["settings"]["target"] for manifest, _ in runs]
+    rows = [
+        {(row["tree"], row["method"]): row for row in summary["rows"] if row["group"] == "all"} for _, summary in runs
+    ]
+    papers = {(row["tree"], row["method"]): row["paper"] for _, summary in runs for row in summary["paper"]}
+    lines = ["| method | tree |" + "".join(f" tau, {target} | over RRSw |" for target in targets) + " paper |"]
+    lines.append("|---|---|" + "---|---|" * len(runs) + "---|")
+    for cell in rows[0]:
+        tree, method = cell
+        cells = [method, f"`{tree}`"]
         for own in rows:
-            row = own[name]
-            gain, paper = row["gain_over_rrsw"], row["paper_gain"]
+            row = own[cell]
+            gain = row["gain"]
             cells.append(f"{row['tau']['value']:.2f}")
             cells.append(f"{gain['value']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%})" if gain else "")
-            cells.append(f"{paper:+.1%}" if paper is not None else "")
+        cells.append(f"{papers[cell]:+.1%}" if cell in papers else "")
         lines.append("| " + " | ".join(cells) + " |")
-    settings = runs[0]["settings"]
-    versions = settings["machine"]["versions"]
-    prompts = len({record["prompt"] for record in runs[0]["records"]})
+    first = runs[0][0]["settings"]
+    experiment = first["experiment"]
     lines += [
         "",
-        f"Tokens per target pass of {settings['target']} with {settings['draft']} as draft, temperature "
-        f"{settings['temperature']:g}, {settings['dtype']}, {prompts} prompts of six kinds x {settings['places']} "
-        f"contexts x {settings['drafted']} trees, from the exact outcome law; 95 % intervals by the paired bootstrap "
-        "over prompts. Chain methods draft a chain as deep as the tree. "
-        f"Seed {settings['seed']}, torch {versions['torch']}, transformers {versions['transformers']}, "
-        f"{settings['machine']['processor']}, {settings['machine']['cores']} cores. Raw figures are in "
-        "`benchmarks/results/`; made by `univer compare` and `benchmarks/results_table.py`. The paper's column (arXiv "
-        "2605.04543) was measured with other models.",
+        f"Tokens per target pass, temperature {experiment['temperatures'][0]:g}, {len(first['prompts'])} prompts of "
+        f"Spec-Bench ({experiment['count']} of each task group, drawn by seed {first['seed']}) x "
+        f"{experiment['places']} contexts, from the exact outcome law on drafted trees; 95 % intervals by the paired "
+        "bootstrap over prompts. The grown tree is compared with RRSw on the 2x5 tree. "
+        + " ".join(made(manifest) for manifest, _ in runs)
+        + " Records and manifests are in `benchmarks/results/`, made by `univer reproduce main-table` and "
+        "`benchmarks/results_table.py`. The paper's column (arXiv 2605.04543) was measured with other models.",
     ]
     return "\n".join(lines)
+
+
+def made(manifest: dict[str, Any]) -> str:
+    """One sentence on what a run was made with."""
+    settings, machine = manifest["settings"], manifest["machine"]
+    place = machine["accelerator"] or f"{machine['processor']}, {machine['cores']} cores"
+    versions = machine["versions"]
+    return (
+        f"{settings['target']}: draft {settings['draft']}, {settings['dtype']}, torch {versions['torch']}, "
+        f"transformers {versions['transformers']}, {place}."
+    )
 
 
 def main() -> int:
@@ -56,10 +74,14 @@ def main() -> int:
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--check", action="store_true", help="only tell whether the table is up to date")
     args = parser.parse_args()
-    made = table([json.loads(path.read_text(encoding="utf-8")) for path in args.runs])
+    runs = [
+        tuple(json.loads((path / name).read_text(encoding="utf-8")) for name in ("manifest.json", "summary.json"))
+        for path in args.runs
+    ]
+    made_table = table(runs)
     text = README.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)
-    new = f"{head}{BEGIN}\n{made}\n{END}{rest.partition(END)[2]}"
+    new = f"{head}{BEGIN}\n{made_table}\n{END}{rest.partition(END)[2]}"
     if args.check:
         return int(new != text)
     README.write_text(new, encoding="utf-8")

@@ -4,6 +4,8 @@ import doctest
 import json
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,13 @@ def test_the_page_of_results_has_a_section_for_every_file_and_its_figures() -> N
     tau, gain = row["tau"], row["gain_over_rrsw"]
     assert f"| univer | {row['nodes']:.1f} | {tau['value']:.2f} ({tau['low']:.2f} to {tau['high']:.2f}) | " in section
     assert f"| {gain['value']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%}) | +7.5% |" in section
+
+
+def test_the_table_of_the_readme_is_that_of_the_runs() -> None:
+    runs = sorted((ROOT / "benchmarks" / "results").glob("main-table-*"))
+    assert runs
+    command = [sys.executable, str(ROOT / "benchmarks" / "results_table.py"), "--check", *map(str, runs)]
+    assert subprocess.run(command, check=False).returncode == 0
 
 
 def test_the_page_of_results_shows_run_folders_and_refuses_what_it_does_not_know(tmp_path: Path) -> None:

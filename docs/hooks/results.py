@@ -50,7 +50,13 @@ def page(folder: Path) -> str:
 
 def _file(path: Path) -> str:
     content = json.loads(path.read_text(encoding="utf-8"))
-    kinds = {"arms": _arms, "rows": _comparison, "summary": _speed, "added_memory": _verification}
+    kinds = {
+        "agreement": _agreement,
+        "arms": _arms,
+        "rows": _comparison,
+        "summary": _speed,
+        "added_memory": _verification,
+    }
     for name, section in kinds.items():
         if name in content:
             return "\n".join([f"## {path.stem}\n", *section(content), ""])
@@ -102,6 +108,21 @@ def _speed(content: Figures) -> list[str]:
     head += [f"{name}, tokens/s" for name in others] + [f"drafted : {name}" for name in others]
     made = f"{settings['target']}, {settings['dtype']}, {settings['tokens']} tokens a prompt, seed {settings['seed']}; "
     return [f"{made}{_machine(content['machine'])}.\n", *_table(head, rows)]
+
+
+def _agreement(content: Figures) -> list[str]:
+    """Output of `benchmarks/replay_against_live.py`: what rounds kept beside the exact law at the same places."""
+    settings = content["settings"]
+    rows = [
+        (row["method"], str(row["rounds"]), f"{row['live']:.3f}", f"{row['replay']:.3f}", _share(row["difference"]))
+        for row in content["agreement"]
+    ]
+    made = (
+        f"{settings['target']} with {settings['draft']} as draft, tree `{settings['tree']}`, temperature "
+        f"{settings['temperature']:g}, {settings['dtype']}, {settings['prompts']} prompts x {settings['tokens']} tokens, "
+        f"seed {settings['seed']}; {_machine(settings['machine'])}.\n"
+    )
+    return [made, *_table(("method", "rounds", "live tau", "replay tau", "live over replay"), rows)]
 
 
 def _verification(content: Figures) -> list[str]:
