@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from engine.families import FAMILIES, tiny
-from univer.engine.paths import PathReader
+from univer.engine.paths import PathReader, PathReading
 from univer.engine.runner import TreeRunner
 
 PROMPT = [3, 14, 15, 9, 26, 5, 35, 8, 9]
@@ -47,3 +47,15 @@ def test_a_path_is_read_once_until_the_text_goes_on():
         torch.testing.assert_close(
             reader.read([(12,)])[0], plain_logits(tiny("llama"), [*PROMPT, 7, 12]), atol=1e-4, rtol=0
         )
+
+
+def test_what_several_trees_need_is_one_pass():
+    runner = TreeRunner(tiny("llama"))
+    reader = PathReader(runner)
+    with torch.inference_mode():
+        runner.extend(PROMPT)
+        passes = runner.passes
+        first, second = PathReading(reader, FIRST).together([PathReading(reader, SECOND)])
+        assert runner.passes == passes + 1
+        torch.testing.assert_close(first, reader.read(FIRST))
+        torch.testing.assert_close(second, reader.read(SECOND))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.growth import TreePolicy
+from univer.drafting.side_by_side import propose_side_by_side
 from univer.engine import Sampling, generate_rounds
 from univer.engine.paths import PathReader
 from univer.engine.runner import TreeRunner
@@ -246,11 +247,9 @@ def drafted_trees(
                 runner.extend(unread)
                 session.settle([], runner.features)
             for number in range(trees):
-                drafted = []
-                for growth, grower in zip(growths, growers, strict=True):
-                    generator.manual_seed(crc32(f"{seed} {place} {number}".encode()))
-                    drafted.append(session.propose(committed, grower.begin(growth[0].max_depth)))
-                    session.settle([])
+                begun = [grower.begin(policy.max_depth) for (policy, _), grower in zip(growths, growers, strict=True)]
+                own_seed = crc32(f"{seed} {place} {number}".encode())
+                drafted = propose_side_by_side(session, committed, begun, generator, own_seed)
                 wanted = [_wanted(tree, leaves) for tree in drafted]
                 paths = [paths_of(tree, own) for tree, own in zip(drafted, wanted, strict=True)]
                 together = runner.pattern.honours_masks  # trees side by side need a mask

@@ -79,8 +79,9 @@ class DraftRequest:
 class DraftSession(Protocol):
     """A draft at work on one request; everything that changes between rounds lives here.
 
-    A session may have two methods more. `proposal(committed, growth)` is `propose` as a generator of `Reading`s, so
-    that the passes of a draft model serve several texts at once. `close()` is called when the text leaves its engine.
+    A session may have more. `proposal(committed, growth)` is `propose` as a generator of `Reading`s, so that the passes
+    of a draft model serve several texts at once; where `side_by_side` is true, several proposals below one text may be
+    advanced in turn. `close()` is called when the text leaves its engine.
 
     Attributes:
         passes: number of forward passes of a draft model so far.

@@ -15,7 +15,7 @@ from univer.drafting.readings import Proposal, read_alone
 from univer.engine.attention import attention_pattern
 from univer.engine.batch import TreeBatch
 from univer.engine.checks import check_model, context_limit, context_setting, readable_tokens
-from univer.engine.paths import PathReader
+from univer.engine.paths import PathReader, PathReading
 from univer.engine.probe import check_tree_attention
 from univer.engine.runner import NodeReading, TreeRunner
 from univer.tree import DraftTree
@@ -92,6 +92,11 @@ class IndependentSession:
     def passes(self) -> int:
         return self.runner.passes
 
+    @property
+    def side_by_side(self) -> bool:
+        """Whether proposals below one text may be advanced in turn: no state of theirs is kept here."""
+        return self._paths is not None
+
     def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         """Draft a tree; see `DraftSession.propose`."""
         return read_alone(self.proposal(committed, growth))
@@ -142,12 +147,14 @@ class IndependentSession:
 
     def _read_level(self, tree: TreeBuilder, nodes: Sequence[int], place: dict[int, int]) -> Proposal[Tensor]:
         """Logits `[n, V]` after the nodes of a level, whose numbers in the cache are added to those of the others."""
+        logits: Tensor
         if self._paths:
-            return (yield from self._paths.ask([tuple(self._readable(tree.path(node))) for node in nodes]))
+            logits = yield PathReading(self._paths, [tuple(self._readable(tree.path(node))) for node in nodes])
+            return logits
         parents = [place[tree.parents[node]] for node in nodes]
         place.update({node: number for number, node in enumerate(nodes, start=self.runner.nodes)})
         tokens = self._readable([tree.tokens[node] for node in nodes])
-        logits: Tensor = yield NodeReading(self.runner, tokens, parents)
+        logits = yield NodeReading(self.runner, tokens, parents)
         return logits
 
     def _readable(self, tokens: Sequence[int]) -> list[int]:
