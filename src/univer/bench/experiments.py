@@ -59,11 +59,13 @@ EXPERIMENTS = {
             "Does the gain over RRSw grow with the temperature, and on which trees?",
             {"2x5": FAMILY, "3x3": FAMILY, "eagle": FAMILY},
             temperatures=(0.3, 0.6, 1.0),
+            drafted=4,
         ),
         Experiment(
             "depth",
             "Does the gain over RRSw grow with the depth of a binary tree, from 6 to 62 drafted nodes?",
             {f"2x{depth}": FAMILY for depth in (2, 3, 4, 5)},
+            drafted=4,
         ),
         Experiment(
             "overhead",
