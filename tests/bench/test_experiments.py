@@ -16,7 +16,7 @@ def test_every_tree_takes_its_methods(name: str) -> None:
 
 def test_sizes_may_be_given() -> None:
     smaller = experiment("depth").sized(count=1, places=2)
-    assert (smaller.count, smaller.places, smaller.drafted) == (1, 2, 1)
+    assert (smaller.count, smaller.places, smaller.drafted) == (1, 2, 4)
     assert smaller.trees == experiment("depth").trees
 
 
