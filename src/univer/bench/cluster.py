@@ -9,6 +9,7 @@ from typing import Any
 
 from univer.bench.folder import Key, Record
 from univer.bench.live import LiveBench
+from univer.bench.machine import machine
 from univer.bench.shards import Plan, Shard
 
 Build = Callable[[], tuple[LiveBench, Plan]]
@@ -20,15 +21,18 @@ MOST_LOSSES = 3
 class Worker:
     """The models in a process of their own."""
 
-    def prepare(self, build: Build) -> Plan:
+    def prepare(self, build: Build) -> tuple[Plan, dict[str, Any]]:
         """Load the models.
 
         Args:
             build: gives the benchmark and its plan.
+
+        Returns:
+            The plan, and the machine that the worker is on.
         """
         self._bench, plan = build()
         self._warm = False
-        return plan
+        return plan, machine()
 
     def measure(self, shard: Shard, done: Collection[Key]) -> list[Record]:
         """Measure a shard, the first one after a warm-up.
@@ -56,6 +60,7 @@ class Cluster:
 
     Attributes:
         plan: what there is to measure.
+        machines: the machines of all workers so far, each once.
 
     Raises:
         ValueError: Ray is not installed, there is no cluster at the address, what `build` raises, or workers that would
@@ -77,6 +82,7 @@ class Cluster:
         self._idle: list[Any] = []
         self._losses: Counter[str | None] = Counter()
         self.plan: Plan
+        self.machines: list[dict[str, Any]] = []
 
     def __enter__(self) -> Cluster:
         self._mine = not self._ray.is_initialized()
@@ -168,7 +174,10 @@ class Cluster:
         self._idle.append(worker)
         if shard is not None:
             return found, None
-        self._agree(found)
+        plan, place = found
+        self._agree(plan)
+        if place not in self.machines:
+            self.machines.append(place)
         return [], None
 
     def _agree(self, plan: Plan) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ class RunFolder:
         path: the folder.
         manifest: `format`, `kind`, `settings`, `machine`, `commit` and `started`; also `continued`, if the run went on
             elsewhere or with another version: for each time `machine`, `commit`, `started` and the number of `records`
-            that there were.
+            that there were; and `workers`, the machines that measured where they are not the one that wrote the folder.
 
     Raises:
         ValueError: the folder is not that of a run, or was written by a newer version.
@@ -120,6 +120,13 @@ class RunFolder:
             os.fsync(file.fileno())
         self._records.append(record)
         self._done.add(own)
+
+    def add_workers(self, machines: Sequence[Mapping[str, Any]]) -> None:
+        """Note in the manifest on which other machines records were measured, each once."""
+        known = self.manifest.get("workers", [])
+        if new := [dict(own) for own in machines if own not in known]:
+            self.manifest["workers"] = [*known, *new]
+            _write(self.path / MANIFEST, self.manifest)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write the summary, in place of an earlier one."""

@@ -157,6 +157,8 @@ def spec_bench(
         records = folder.records if folder else []
         new = source.records(plan.shards, folder.done if folder else ())
         interrupted = _collect(new, records, folder, len(plan.keys), quiet=as_json)
+        if folder and isinstance(source, Cluster):
+            folder.add_workers(source.machines)
     records = plan.ordered(records)
     found = disagreements(records)
     summary = summarise(records) | {"disagreements": found}

@@ -27,6 +27,7 @@ def facts(run: Run) -> list[tuple[str, Facts]]:
         "kind": manifest.get("kind"),
         "started": _time(manifest.get("started")),
         "commit": _commit(manifest.get("commit")),
+        "workers": _places(manifest.get("workers")),
         "continued": _continued(manifest.get("continued")),
         "seed": settings.pop("seed", "not known"),
         "prompts": run.prompts,
@@ -69,11 +70,16 @@ def _continued(times: Any) -> str | None:
         return None
     said = []
     for entry in times:
-        machine = entry.get("machine")
-        processor = machine.get("accelerator") or machine.get("processor") if isinstance(machine, dict) else None
-        place = ", ".join(filter(None, (_commit(entry.get("commit")), processor)))
+        place = ", ".join(filter(None, (_commit(entry.get("commit")), _places([entry.get("machine")]))))
         said.append(f"after {entry.get('records')} records with {place}, {_time(entry.get('started'))}")
     return "; ".join(said) or None
+
+
+def _places(machines: Any) -> str | None:
+    """Machines by what computes on them."""
+    if not isinstance(machines, list) or not all(isinstance(own, dict) for own in machines):
+        return None
+    return "; ".join(str(own.get("accelerator") or own.get("processor")) for own in machines) or None
 
 
 def _said(value: Any) -> str:
