@@ -75,15 +75,18 @@ def test_the_table_of_the_readme_is_that_of_the_runs() -> None:
 def test_the_page_of_results_shows_run_folders_and_refuses_what_it_does_not_know(tmp_path: Path) -> None:
     record = {"source": "replay", "group": "qa", "draft": "d", "tree": "2x1", "temperature": 1.0, "nodes": 2.0}
     run = RunFolder.open(tmp_path / "small", "replay", {"seed": 0})
-    for prompt, method, tau in (("1", "rrsw", 1.5), ("1", "univer", 1.8), ("2", "rrsw", 1.3), ("2", "univer", 1.5)):
-        run.append(record | {"prompt": prompt, "method": method, "taus": [tau], "survival": [tau - 1]})
+    for prompt in range(6):
+        for method, tau in (("rrsw", 1.4 + prompt / 10), ("univer", 1.6 + prompt / 9)):
+            measured = {"prompt": str(prompt), "method": method, "taus": [tau], "survival": [tau - 1]}
+            run.append(record | measured)
     summary = summarise(run.records)
     run.finish(summary | {"paper": [{"tree": "2x1", "temperature": 1.0, "method": "univer", "paper": 0.1}]})
     page = RESULTS_HOOK["page"](tmp_path)
     assert "## small\n" in page
-    gain = next(row["gain"] for row in summary["rows"] if row["method"] == "univer")
-    shown = f"{gain['value']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%})"
-    assert f"| d | 2x1 | univer | 1 | 2 | 2.0 | 1.65 (1.50 to 1.80) | {shown} | +10.0% |" in page
+    tau, gain = next((row["tau"], row["gain"]) for row in summary["rows"] if row["method"] == "univer")
+    shown = f"{tau['value']:.2f} ({tau['low']:.2f} to {tau['high']:.2f})"
+    shown += f" | {gain['value']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%})"
+    assert f"| d | 2x1 | univer | 1 | 6 | 2.0 | {shown} | +10.0% |" in page
     (tmp_path / "other.json").write_text('{"what": 1}', encoding="utf-8")
     with pytest.raises(ValueError, match="no result file that the page of results knows"):
         RESULTS_HOOK["page"](tmp_path)

@@ -36,7 +36,8 @@ def test_every_method_but_the_programmes_has_a_row(comparison: Comparison) -> No
     assert "univer (gain)" in rows
     assert "block (gain)" not in rows
     for row in rows.values():
-        assert 1 <= row.tau.low <= row.tau.value <= row.tau.high <= 4
+        assert 1 <= row.tau.value <= 4
+        assert row.tau.low is None  # three prompts are too few for an interval
         assert (row.gain is None) == (row.entry.name == "rrsw")
     assert rows["token"].nodes <= 3 < rows["univer"].nodes <= 14
 

@@ -30,12 +30,19 @@ def test_a_file_in_the_format_of_spec_bench(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["no json", "{}", '{"turns": []}', "[1]"])
+@pytest.mark.parametrize(
+    "line", ["no json", "{}", '{"turns": []}', "[1]", '{"turns": [3]}', '{"text": null}', '{"text": " "}']
+)
 def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text('{"turns": ["fine"]}\n' + line + "\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="line 2 is no prompt"):
+    with pytest.raises(ValueError, match=r"questions\.jsonl, line 2: (no JSON|no prompt|an empty text)"):
         load_prompts(path)
+    path.write_bytes(b"\xff\n")
+    with pytest.raises(ValueError, match="cannot be read as text in UTF-8"):
+        load_prompts(path)
+    with pytest.raises(ValueError, match="cannot be read"):
+        load_prompts(tmp_path / "missing.jsonl")
     path.write_text("\n", encoding="utf-8")
     with pytest.raises(ValueError, match="holds no prompts"):
         load_prompts(path)

@@ -30,13 +30,9 @@ def test_tau_is_the_mean_over_prompts_of_the_mean_over_trees():
 
 
 def test_gains_compare_the_same_prompts():
-    records = [
-        replayed("1", "rrsw", [2.0]),
-        replayed("1", "univer", [2.2]),
-        replayed("2", "rrsw", [4.0]),
-        replayed("2", "univer", [4.4]),
-        replayed("3", "univer", [9.0]),
-    ]
+    records = [replayed("9", "univer", [9.0])]
+    for prompt, tau in enumerate((2.0, 4.0, 3.0, 2.5, 3.5, 2.2)):
+        records += [replayed(str(prompt), "rrsw", [tau]), replayed(str(prompt), "univer", [1.1 * tau])]
     summary = summarise(records)
     gain = row_of(summary, "univer")["gain"]
     assert gain["value"] == pytest.approx(0.1)

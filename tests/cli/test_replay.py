@@ -39,7 +39,7 @@ def test_the_table(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [row.split("  ")[1].strip() for row in rows] == ["rrsw", "univer", "univer (gain)"]
     assert all(0 < float(row.split()[-1]) < 0.5 for row in rows)
     assert "2 of 2 prompts, 2 contexts each" in settings
-    assert settings.endswith("rows without 0.001 of their mass")
+    assert settings.endswith("rows lack at most 0.001 of their mass")
 
 
 def test_a_run_folder_holds_the_records_and_is_gone_on_with(
@@ -55,6 +55,17 @@ def test_a_run_folder_holds_the_records_and_is_gone_on_with(
     assert [record["method"] for record in folder.records[2:]] == ["univer (descending)"] * 2
     summary = json.loads((run / "summary.json").read_text())
     assert {row["method"] for row in summary["rows"]} == {"univer", "univer (descending)"}
+
+
+def test_a_reference_that_was_recorded_before_counts(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["replay", str(trace), "--output", str(tmp_path / "run"), "--method"]
+    assert main([*command, "rrsw"]) == 0
+    capsys.readouterr()
+    assert main([*command, "univer"]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "univer" in line]
+    assert "%" in line
 
 
 @pytest.mark.parametrize(

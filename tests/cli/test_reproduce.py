@@ -34,7 +34,7 @@ def test_depth_measures_every_tree_once_and_shows_the_trend(
     records = RunFolder(place).records
     assert {record["tree"] for record in records} == {"2x2", "2x3", "2x4", "2x5"}
     assert len(records) == 2 * 4 * 5  # prompts, trees, methods
-    assert all(len(record["taus"]) == 2 for record in records)
+    assert all(len(record["taus"]) == 2 * 4 for record in records)  # contexts, trees of each law
     for record in records:
         tau = sum(record["taus"]) / len(record["taus"])
         assert tau == pytest.approx(1 + sum(record["survival"]), abs=1e-5)

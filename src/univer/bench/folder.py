@@ -161,11 +161,11 @@ class RunFolder:
     def _same(self, kind: str, settings: dict[str, Any]) -> None:
         if self.manifest["kind"] != kind:
             raise ValueError(f"{self.path} holds a run of kind {self.manifest['kind']!r}, not {kind!r}")
-        held = self.manifest["settings"]
-        for name in {**held, **settings}:
-            if held.get(name) != settings.get(name):
+        held, wanted = _flat(self.manifest["settings"]), _flat(settings)
+        for name in {**held, **wanted}:
+            if held.get(name) != wanted.get(name):
                 raise ValueError(
-                    f"{self.path} holds a run with {name} = {held.get(name)!r}, not {settings.get(name)!r}: "
+                    f"{self.path} holds a run with {name} = {_short(held.get(name))}, not {_short(wanted.get(name))}: "
                     "choose another folder, or the same settings to go on with it"
                 )
         # What a killed process left of its last line would run into the next record.
@@ -202,6 +202,19 @@ def commit() -> str | None:
 def _circumstances() -> dict[str, Any]:
     """Where and when something is measured, and with which version."""
     return {"machine": machine(), "commit": commit(), "started": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def _flat(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
+    """Settings without nesting, by names such as `experiment.places`."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _flat(value, f"{within}{name}.") if isinstance(value, dict) else {within + name: value}
+    return found
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

@@ -10,6 +10,9 @@ from scipy.stats import bootstrap
 
 RESAMPLES = 9_999
 LEVEL = 0.95
+# With fewer prompts that all of them err to one side is more likely than an interval of this level may be wrong: of `n`
+# signs all agree with probability 2 / 2^n.
+FEWEST = 6
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Interval:
 
     Attributes:
         value: the figure.
-        low: lower end; None for a single prompt, which says nothing about the spread.
+        low: lower end; None with fewer than `FEWEST` prompts, which say too little about the spread.
         high: upper end; likewise.
     """
 
@@ -35,10 +38,10 @@ def mean_interval(values: ArrayLike, seed: int = 0) -> Interval:
         seed: of the resampling.
 
     Returns:
-        Mean and percentile interval at 95 %; no interval where there is only one prompt.
+        Mean and percentile interval at 95 %; no interval where there are fewer than `FEWEST` prompts.
 
     Example:
-        >>> mean_interval([1.0, 1.0, 1.0])
+        >>> mean_interval([1.0] * 6)
         Interval(value=1.0, low=1.0, high=1.0)
     """
     return _interval((np.asarray(values, dtype=float),), lambda sample, axis: sample.mean(axis), seed)
@@ -71,7 +74,7 @@ def gain_interval(values: ArrayLike, reference: ArrayLike, seed: int = 0) -> Int
 
 def _interval(samples: tuple[NDArray[np.float64], ...], statistic: object, seed: int) -> Interval:
     value = float(statistic(*samples, axis=0))  # type: ignore[operator]
-    if len(samples[0]) < 2:
+    if len(samples[0]) < FEWEST:
         return Interval(value, None, None)
     found = bootstrap(
         samples,

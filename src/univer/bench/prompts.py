@@ -43,17 +43,24 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
         The prompts.
 
     Raises:
-        ValueError: a line has no text, or there are no prompts.
+        ValueError: the file cannot be read, a line is no prompt or has an empty text, or there are no prompts.
 
     Example:
         >>> [prompt.kind for prompt in load_prompts(limit=2)]
         ['conversation', 'translation']
     """
     source = files("univer.bench").joinpath("prompts.jsonl") if path is None else Path(path)
+    try:
+        content = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as text in UTF-8 ({error})") from error
     prompts: list[Prompt] = []
-    for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(content.split("\n"), start=1):
         if line.strip():
-            prompts.append(_read(line, number))
+            try:
+                prompts.append(_read(line, number))
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from error
     if not prompts:
         raise ValueError(f"{path} holds no prompts")
     seen: dict[str, int] = {}
@@ -67,14 +74,18 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
 
 def _read(line: str, number: int) -> Prompt:
     try:
-        entry: dict[str, Any] = json.loads(line)
-        text, *later = [entry["text"]] if "text" in entry else entry["turns"]
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"line {number} is no prompt: expected an object with 'text' or a list 'turns' ({error})"
-        ) from error
+        entry: Any = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no JSON ({error})") from error
+    said = None
+    if isinstance(entry, dict):
+        said = [entry["text"]] if "text" in entry else entry.get("turns")
+    if not isinstance(said, list) or not said or not all(isinstance(turn, str) for turn in said):
+        raise ValueError("no prompt: expected an object with 'text', or with a list 'turns' of texts")
+    if not all(turn.strip() for turn in said):
+        raise ValueError("an empty text")
     kind = entry.get("category", entry.get("kind", "prompt"))
-    return Prompt(str(entry.get("question_id", number)), str(kind), text, tuple(later))
+    return Prompt(str(entry.get("question_id", number)), str(kind), said[0], tuple(said[1:]))
 
 
 def encode(tokenizer: Any, text: str, earlier: Sequence[tuple[str, str]] = ()) -> Tensor:

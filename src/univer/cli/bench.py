@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["bench"]
 
 KIND = "spec-bench"
+LOADING = "loading the models"
 METHODS = ("rrsw", "traversal", "greedy", "univer")
 
 bench = typer.Typer(help="Benchmarks by real generation, with plain decoding beside every method.")
@@ -141,11 +142,14 @@ def spec_bench(
     )
     with ExitStack() as stack:
         source: LiveBench | Cluster
-        if ray is None:
-            source, plan = setup.build()
-        else:
-            source = stack.enter_context(Cluster(setup.build, ray, workers))
-            plan = source.plan
+        with progress(quiet=as_json) as tell:
+            tell(LOADING, 0, 1)
+            if ray is None:
+                source, plan = setup.build()
+            else:
+                source = stack.enter_context(Cluster(setup.build, ray, workers))
+                plan = source.plan
+            tell(LOADING, 1, 1)
         for note in (*left_out, *plan.notes):
             print(f"univer: note: left out: {note}", file=sys.stderr)
         settings = plan.settings | {

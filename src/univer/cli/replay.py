@@ -11,7 +11,17 @@ if TYPE_CHECKING:
 
 __all__ = ["replay"]
 
-COLUMNS = ("tree", "method", "nodes", "tau", "95% interval", "gain over rrsw", "95% interval", "error below")
+COLUMNS = (
+    "tree",
+    "method",
+    "draft law",
+    "nodes",
+    "tau",
+    "95% interval",
+    "gain over rrsw",
+    "95% interval",
+    "error below",
+)
 
 
 def replay(
@@ -60,12 +70,17 @@ def replay(
             interrupted = True
     summary = summarise(records)
     if into is not None:
-        into.finish(summarise(into.records))
+        whole = summarise(into.records)
+        into.finish(whole)
+        # The reference may have been recorded before.
+        asked = {(entry_tree, entry.name) for entry_tree, entry in rows}
+        summary["rows"] = [row for row in whole["rows"] if (row["tree"], row["method"]) in asked]
     if as_json:
         found = {"settings": folder.settings, **summary, "records": records, "interrupted": interrupted}
         typer.echo(json.dumps(found, indent=1))
     else:
-        _print(folder, summary["rows"], interrupted)
+        laws = {(entry_tree, entry.name): entry.law for entry_tree, entry in rows}
+        _print(folder, summary["rows"], laws, interrupted)
     return 130 if interrupted else 0
 
 
@@ -80,7 +95,9 @@ def _ordered(methods: list[str] | None, order: str | None) -> list[str] | None:
     return [name if ":" in name or not resolve(name).coupling.uses_order else f"{name}:{order}" for name in methods]
 
 
-def _print(folder: "TraceFolder", rows: list[dict[str, Any]], interrupted: bool) -> None:
+def _print(
+    folder: "TraceFolder", rows: list[dict[str, Any]], laws: dict[tuple[str, str], str], interrupted: bool
+) -> None:
     from univer.cli.terminal import print_table, standard_output
 
     console = standard_output()
@@ -92,6 +109,7 @@ def _print(folder: "TraceFolder", rows: list[dict[str, Any]], interrupted: bool)
         [
             row["tree"],
             row["method"],
+            laws[row["tree"], row["method"]],
             f"{row['nodes']:.1f}",
             f"{row['tau']['value']:.3f}",
             _ends(row["tau"], ".3f"),
@@ -108,7 +126,8 @@ def _print(folder: "TraceFolder", rows: list[dict[str, Any]], interrupted: bool)
         f"{settings['target']} with {settings['draft']}, {settings['dtype']} on {settings['device']}, "
         f"temperature {settings['sampling']['temperature']}, {max(row['prompts'] for row in overall)} of {recorded} "
         f"prompts, {settings['places']} contexts each, {settings['drafted']} drafted trees per context and law, seed "
-        f"{settings['seed']}, rows without {settings['tail']:g} of their mass"
+        f"{settings['seed']}, "
+        + (f"rows lack at most {settings['tail']:g} of their mass" if settings["tail"] else "whole rows")
         + (" (interrupted: the prompts finished so far)" if interrupted else ""),
         soft_wrap=True,
     )

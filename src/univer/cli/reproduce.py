@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["reproduce"]
 
 KIND = "reproduce"
+LOADING = "loading the models"
 
 
 def reproduce(
@@ -100,16 +101,19 @@ def _replayed(
     from univer.cli.terminal import progress
 
     entries = entries_of(chosen)
-    pair = load_pair(
-        models["target"],
-        models["draft"],
-        prompts,
-        models["dtype"],
-        models["device"],
-        trust_remote_code=models["trust"],
-        ignore_config=common["ignore_config"],
-        room=common["new_tokens"] + max(entry.policy.max_depth for _, entry in entries),
-    )
+    with progress(quiet=quiet) as tell:
+        tell(LOADING, 0, 1)
+        pair = load_pair(
+            models["target"],
+            models["draft"],
+            prompts,
+            models["dtype"],
+            models["device"],
+            trust_remote_code=models["trust"],
+            ignore_config=common["ignore_config"],
+            room=common["new_tokens"] + max(entry.policy.max_depth for _, entry in entries),
+        )
+        tell(LOADING, 1, 1)
     settings = common | {
         "prompts": [prompt.name for prompt, _ in pair.prompts],
         "draft": Path(pair.draft.name).name,
@@ -170,7 +174,10 @@ def _live(
         ignore_config=common["ignore_config"],
         trust_remote_code=models["trust"],
     )
-    bench, plan = setup.build()
+    with progress(quiet=quiet) as tell:
+        tell(LOADING, 0, 1)
+        bench, plan = setup.build()
+        tell(LOADING, 1, 1)
     for note in plan.notes:
         print(f"univer: note: left out: {note}", file=sys.stderr)
     folder = RunFolder.open(place, KIND, common | plan.settings)

@@ -25,6 +25,7 @@ def row(**changed: Any) -> Row:
         "reference_tree": "2x5",
         "speedup": None,
         "rate": None,
+        "prompts": 12,
     } | changed
 
 
@@ -80,8 +81,9 @@ def test_without_univer_the_longest_acceptance_is_first(tmp_path: Path) -> None:
             "UniVer (gain) on the tree 2x5 gets 3.50 tokens out of a target pass (95 % interval 3.25 to 3.75).",
         ),
         (
-            {"gain": None, "tau": {"value": 3.5, "low": None, "high": None}},
-            "UniVer (gain) on the tree 2x5 gets 3.50 tokens out of a target pass (one prompt, so without an interval).",
+            {"gain": None, "tau": {"value": 3.5, "low": None, "high": None}, "prompts": 4},
+            "UniVer (gain) on the tree 2x5 gets 3.50 tokens out of a target pass (only 4 prompts, so without an "
+            "interval).",
         ),
         (
             {"gain": None, "tau": None},

@@ -122,12 +122,13 @@ def sentence(row: Row, reference: str) -> Sentence:
     if row["method"] == PLAIN:
         rate = "an unknown number of" if row["rate"] is None else decimal(row["rate"], 1)
         return Sentence("Plain decoding generates ", f"{rate} tokens per second", "; nothing else was measured yet.")
+    count = row["prompts"]
     start = f"{who} on the tree {tree_title(row['tree'])}"
     if (speedup := row["speedup"]) is not None:
         return Sentence(
             f"{start} generates text ",
             f"{decimal(speedup['value'])} times",
-            f" as fast as plain decoding{_bracket(ends(speedup))}.",
+            f" as fast as plain decoding{_bracket(ends(speedup), count)}.",
         )
     if (gain := row["gain"]) is not None:
         more = "more" if gain["value"] >= 0 else "fewer"
@@ -137,15 +138,18 @@ def sentence(row: Row, reference: str) -> Sentence:
         return Sentence(
             f"{start} gets ",
             f"{decimal(abs(100 * gain['value']), 1)}{NARROW}% {more} tokens",
-            f" out of a target pass than {other}{_bracket(ends(gain, signed_percent))}.",
+            f" out of a target pass than {other}{_bracket(ends(gain, signed_percent), count)}.",
         )
     if (tau := row["tau"]) is not None:
         return Sentence(
-            f"{start} gets ", f"{decimal(tau['value'])} tokens", f" out of a target pass{_bracket(ends(tau))}."
+            f"{start} gets ",
+            f"{decimal(tau['value'])} tokens",
+            f" out of a target pass{_bracket(ends(tau), count)}.",
         )
     return Sentence(f"{start} was run", "", ", but no round of it was whole, so there is no acceptance length yet.")
 
 
-def _bracket(interval: str) -> str:
-    """The interval behind a figure; a single prompt has none."""
-    return f" (95{NARROW}% interval {interval})" if interval else " (one prompt, so without an interval)"
+def _bracket(interval: str, prompts: int) -> str:
+    """The interval behind a figure; few prompts have none."""
+    few = "one prompt" if prompts == 1 else f"only {prompts} prompts"
+    return f" (95{NARROW}% interval {interval})" if interval else f" ({few}, so without an interval)"

@@ -30,7 +30,7 @@ def signed_percent(value: float | None) -> str:
 
 
 def ends(interval: Mapping[str, float | None] | None, form: Callable[[float], str] = decimal) -> str:
-    """The ends of an interval; nothing where a single prompt left none.
+    """The ends of an interval; nothing where there were too few prompts for one.
 
     Example:
         >>> ends({"value": 1.5, "low": 1.25, "high": 1.75})
