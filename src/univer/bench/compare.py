@@ -23,6 +23,7 @@ from univer.drafting.growth.parse import parse_tree
 from univer.engine import Sampling
 from univer.engine.plan import slots_of
 from univer.methods import methods, resolve
+from univer.models.catalogue import model_name
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ def compare(
     sampling = sampling or Sampling()
     result = into or prepare(trees, names)
     result.settings |= {
-        "target": str(getattr(target, "name_or_path", type(target).__name__)).rpartition("/")[2],
+        "target": model_name(target),
         "draft": draft.name.rpartition("/")[2],
         "dtype": str(target.dtype).removeprefix("torch."),
         "device": str(target.device),

@@ -4,8 +4,17 @@
 ['smollm2-135m']
 """
 
-from univer.models.catalogue import BUILT_IN, DEFAULT_MODEL, BuiltInModel
+from univer.models.catalogue import BUILT_IN, DEFAULT_MODEL, BuiltInModel, model_name
 from univer.models.errors import ModelError, ModelFileError, ModelNotFoundError
 from univer.models.store import load
 
-__all__ = ["BUILT_IN", "DEFAULT_MODEL", "BuiltInModel", "ModelError", "ModelFileError", "ModelNotFoundError", "load"]
+__all__ = [
+    "BUILT_IN",
+    "DEFAULT_MODEL",
+    "BuiltInModel",
+    "ModelError",
+    "ModelFileError",
+    "ModelNotFoundError",
+    "load",
+    "model_name",
+]

@@ -1,8 +1,9 @@
 """The models that have a short name of their own."""
 
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["BUILT_IN", "DEFAULT_MODEL", "BuiltInModel"]
+__all__ = ["BUILT_IN", "DEFAULT_MODEL", "BuiltInModel", "model_name"]
 
 
 @dataclass(frozen=True)
@@ -41,3 +42,15 @@ BUILT_IN = {
         ),
     )
 }
+
+
+def model_name(model: Any) -> str:
+    """What a loaded model is called in results: the last part of its path or id, or its short name here.
+
+    Args:
+        model: A model of transformers.
+    """
+    last = str(getattr(model, "name_or_path", "") or type(model).__name__).rstrip("/").rpartition("/")[2]
+    # The directory of a built-in model is called by its name, its checksum and the format.
+    found = (own.name for own in BUILT_IN.values() if last.startswith(f"{own.name}-{own.sha256[:8]}-"))
+    return next(found, last)

@@ -12,6 +12,7 @@ from univer.bench.machine import machine
 from univer.drafting.eagle.shipped import fingerprint
 from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import parse_tree
+from univer.models.catalogue import model_name
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
 
@@ -75,7 +76,7 @@ class Profile:
         if (own := fingerprint(target)) != settings["fingerprint"]:
             raise ValueError(
                 f"the profile was made for the target {settings['target']} (fingerprint {settings['fingerprint']}), "
-                f"not for {target_name(target)} ({own}): {advice}"
+                f"not for {model_name(target)} ({own}): {advice}"
             )
         if draft_name != settings["draft_name"]:
             raise ValueError(f"the profile was made for the draft {settings['draft_name']}, not {draft_name}: {advice}")
@@ -139,11 +140,6 @@ def load_profile(path: str | Path) -> Profile:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is no profile of 'univer tune' ({error}): run it again") from error
-
-
-def target_name(target: Any) -> str:
-    """How a target is called in reports."""
-    return str(getattr(target, "name_or_path", "") or type(target).__name__).rstrip("/").rpartition("/")[2]
 
 
 def dtype_name(target: Any) -> str:

@@ -17,13 +17,14 @@ from univer.drafting.growth import Static
 from univer.engine.plan import TreePlan
 from univer.engine.stopping import eos_tokens
 from univer.methods import resolve
+from univer.models.catalogue import model_name
 from univer.tuning.acceptance import AcceptanceCounts
 from univer.tuning.candidates import Candidate, list_candidates, plain_candidate, with_mean
 from univer.tuning.check import Check, check_forecast
 from univer.tuning.contexts import Contexts
 from univer.tuning.costs import Costs, cost_shapes, fit_costs
 from univer.tuning.planner import Plan, best_plans, fastest
-from univer.tuning.profile import Profile, dtype_name, target_name
+from univer.tuning.profile import Profile, dtype_name
 from univer.tuning.settings import TuneSettings
 from univer.tuning.timing import Timings, time_rounds
 
@@ -113,7 +114,7 @@ class Tuning:
     @property
     def target_name(self) -> str:
         """How the target is called in reports."""
-        return self.target_text or target_name(self.target)
+        return self.target_text or model_name(self.target)
 
     def speed(self, candidate: Candidate) -> float:
         """Expected tokens per second of a candidate on texts of `TEXT_TOKENS`, prompts included."""

@@ -19,6 +19,7 @@ from univer.bench.traces.rounds import encode_rounds, one_round
 from univer.bench.traces.shard import RecordedTree, write_shard
 from univer.drafting.base import Draft
 from univer.engine import Sampling
+from univer.models.catalogue import model_name
 
 TAIL = 1e-5
 LIMIT = 2_000_000_000
@@ -93,8 +94,8 @@ def record(
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"two prompts are called {min(repeated)!r}: give each a question_id of its own")
     settings = {
-        "target": _last_part(getattr(target, "name_or_path", "") or type(target).__name__),
-        "draft": _last_part(draft.name),
+        "target": model_name(target),
+        "draft": draft.name.rpartition("/")[2],
         "dtype": str(target.dtype).removeprefix("torch."),
         "device": str(target.device),
         "sampling": vars(sampling),
@@ -152,7 +153,3 @@ def record(
             estimate(size + added * (len(prompts) - len(finished) - 1))
         progress((done + 1) * of_prompt)
     return Recording(folder, full=False)
-
-
-def _last_part(name: object) -> str:
-    return str(name).rpartition("/")[2]
