@@ -61,6 +61,12 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
         RunFolder(tmp_path)
 
 
+def test_a_place_that_can_be_no_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot be made"):
+        RunFolder.open(tmp_path / "file" / "run", "replay", {})
+
+
 def test_a_record_is_kept_once(tmp_path):
     run = RunFolder.open(tmp_path / "run", "replay", {})
     run.append(RECORD)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from univer.bench.report import load_runs
+from univer.bench.report import Wish, load_runs
+from univer.bench.report.focus import focus, sentence
 from univer.cli.app import app, run
 
 
@@ -43,6 +44,10 @@ def test_lengths_beside_their_bounds_are_kept_for_the_report(
     }
     assert len(gaps["univer"]) >= 2
     assert min(gaps["univer"].values()) > -1e-9
+    assert kept.finished
+    said = str(sentence(focus(kept, Wish()), kept.reference))
+    assert said.startswith("UniVer (gain) comes within ")
+    assert said.endswith("enumerated cases.")
     assert all(gaps["greedy"][case] >= gap - 1e-9 for case, gap in gaps["univer"].items())
     assert run(command) == 2
     assert "holds an audit already" in capsys.readouterr().err

@@ -39,7 +39,7 @@ def test_the_table(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [row.split("  ")[1].strip() for row in rows] == ["rrsw", "univer", "univer (gain)"]
     assert all(0 < float(row.split()[-1]) < 0.5 for row in rows)
     assert "2 of 2 prompts, 2 contexts each" in settings
-    assert settings.endswith("rows lack at most 0.001 of their mass")
+    assert settings.endswith("rows lack at most 0.001 of their mass; fewer than 6 prompts, so without intervals")
 
 
 def test_a_run_folder_holds_the_records_and_is_gone_on_with(

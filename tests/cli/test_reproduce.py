@@ -9,7 +9,8 @@ from univer.bench.folder import RunFolder
 from univer.bench.summary import summarise
 from univer.cli import main
 
-QUICK = ["--count", "1", "--contexts", "2", "--new-tokens", "12"]
+QUICK = ["--count", "1", "--new-tokens", "12"]
+CONTEXTS = ["--contexts", "2"]
 QUESTIONS = [
     {"question_id": 81, "category": "writing", "turns": ["Write a line about rain.", "And one about sun."]},
     {"question_id": 321, "category": "qa", "turns": ["Who drew this map?"]},
@@ -27,9 +28,11 @@ def test_depth_measures_every_tree_once_and_shows_the_trend(
     models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "run"
-    assert main(["reproduce", "depth", *models, "--output", str(place)]) == 0
+    assert main(["reproduce", "depth", *models, *CONTEXTS, "--output", str(place)]) == 0
     shown = capsys.readouterr().out
-    assert "univer, 2x2 to 2x5: " in shown
+    [trend] = [line for line in shown.splitlines() if line.startswith("univer, 2x2 to 2x5: ")]
+    assert trend.endswith("(too few prompts to speak of a trend)")
+    assert "fewer than 6 prompts, so without intervals" in shown
     assert "other models on other hardware" in shown
     records = RunFolder(place).records
     assert {record["tree"] for record in records} == {"2x2", "2x3", "2x4", "2x5"}
@@ -44,7 +47,7 @@ def test_the_main_table_stands_beside_the_paper(
     models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "run"
-    assert main(["reproduce", "main-table", *models, "--output", str(place), "--json"]) == 0
+    assert main(["reproduce", "main-table", *models, *CONTEXTS, "--output", str(place), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     paper = {row["method"]: row for row in printed["summary"]["paper"]}
     assert {name: row["paper"] for name, row in paper.items()} == {"traversal": 0.023, "greedy": 0.049, "univer": 0.075}
@@ -59,7 +62,7 @@ def test_the_main_table_stands_beside_the_paper(
 
 def test_a_run_that_was_cut_short_resumes_to_the_same_records(models: list[str], tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    arguments = ["reproduce", "depth", *models, "--output"]
+    arguments = ["reproduce", "depth", *models, *CONTEXTS, "--output"]
     assert main([*arguments, str(whole)]) == 0
     assert main([*arguments, str(cut)]) == 0
     lines = (cut / "records.jsonl").read_text().splitlines(keepends=True)
@@ -86,6 +89,7 @@ def test_overhead_shows_what_verification_costs_beside_the_target(
         (["depth", "--draft", "lookup"], "fixed tokens only"),
         (["depth", "--questions", "nowhere.jsonl"], "nowhere.jsonl"),
         (["depth", "--new-tokens", "100000"], "longer than the models"),
+        (["overhead", *CONTEXTS], "do not belong to it"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -102,7 +106,7 @@ def test_bad_input_is_one_line(
 def test_other_settings_do_not_go_into_the_same_folder(
     models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["reproduce", "depth", *models, "--output", str(tmp_path / "run")]
+    arguments = ["reproduce", "depth", *models, *CONTEXTS, "--output", str(tmp_path / "run")]
     assert main(arguments) == 0
     assert main([*arguments, "--seed", "1"]) == 2
     assert "choose another folder" in capsys.readouterr().err

@@ -72,6 +72,18 @@ def gain_interval(values: ArrayLike, reference: ArrayLike, seed: int = 0) -> Int
     return _interval((np.asarray(values, dtype=float), np.asarray(reference, dtype=float)), gain, seed)
 
 
+def intervals_note(prompts: int) -> str:
+    """What intervals there are in a table over so many prompts, in a few words.
+
+    Example:
+        >>> intervals_note(4)
+        'fewer than 6 prompts, so without intervals'
+    """
+    if prompts < FEWEST:
+        return f"fewer than {FEWEST} prompts, so without intervals"
+    return "95% intervals by the paired bootstrap over prompts"
+
+
 def _interval(samples: tuple[NDArray[np.float64], ...], statistic: object, seed: int) -> Interval:
     value = float(statistic(*samples, axis=0))  # type: ignore[operator]
     if len(samples[0]) < FEWEST:

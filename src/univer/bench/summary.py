@@ -35,7 +35,8 @@ def summarise(
         `nodes`, `tau`, `gain` with `reference_tree`, the tree of its reference, `survival` (probability that at least
         1, 2, ... drafted tokens are kept), `conditional` (the same given one token less) and, from live runs, `rate`
         (tokens per second without the prefill), `speedup` (over plain decoding) and `phases` (seconds of a round by
-        phase; of the prefill, seconds of a text). What was not measured is None.
+        phase; of the prefill, seconds of a text). What was not measured is None. Where records have an `error` or a
+        `bound`, a row has the mean `error` and the `gap`, the mean distance of tau to the bound.
 
     Example:
         >>> record = {"source": "replay", "group": "qa", "draft": "d", "tree": "2x1", "temperature": 1.0, "nodes": 2}
@@ -108,6 +109,9 @@ def _row(
     }
     if any("error" in record for record in records):
         row["error"] = _mean(record.get("error") for record in records)
+    gaps = [record["bound"] - taus[name] for name, record in own.items() if name in taus and "bound" in record]
+    if gaps:
+        row["gap"] = vars(mean_interval(gaps))
     if all("seconds" in record for record in records):
         plain = cells.get((None, None, PLAIN, temperature), {})
         row["rate"] = _rate(records)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from univer.bench.intervals import intervals_note
 from univer.bench.summary import ALL, PLAIN
 from univer.cli.terminal import print_table, standard_output
 
@@ -42,10 +43,11 @@ def print_bench(summary: dict[str, Any], settings: dict[str, Any], interrupted: 
             _print_figure(f"{title}, temperature {temperature:g}", own, cell)
         _print_depths(temperature, own)
     counted = {row["group"]: row["prompts"] for row in rows if row["method"] == PLAIN}
+    count = counted.get(ALL, 0)
     console.print(
-        f"{settings['target']}, {settings['dtype']} on {settings['device']}, {counted.get(ALL, 0)} prompts, "
-        f"{settings['tokens']} new tokens a turn, seed {settings['seed']}; 95% intervals by the paired bootstrap over "
-        "prompts" + (" (interrupted: what was measured until then)" if interrupted else ""),
+        f"{settings['target']}, {settings['dtype']} on {settings['device']}, {count} prompt{'s' * (count != 1)}, "
+        f"{settings['tokens']} new tokens a turn, seed {settings['seed']}; {intervals_note(count)}"
+        + (" (interrupted: what was measured until then)" if interrupted else ""),
         soft_wrap=True,
     )
 

@@ -98,6 +98,7 @@ def _ordered(methods: list[str] | None, order: str | None) -> list[str] | None:
 def _print(
     folder: "TraceFolder", rows: list[dict[str, Any]], laws: dict[tuple[str, str], str], interrupted: bool
 ) -> None:
+    from univer.bench.intervals import intervals_note
     from univer.cli.terminal import print_table, standard_output
 
     console = standard_output()
@@ -127,7 +128,8 @@ def _print(
         f"temperature {settings['sampling']['temperature']}, {max(row['prompts'] for row in overall)} of {recorded} "
         f"prompts, {settings['places']} contexts each, {settings['drafted']} drafted trees per context and law, seed "
         f"{settings['seed']}, "
-        + (f"rows lack at most {settings['tail']:g} of their mass" if settings["tail"] else "whole rows")
+        + (f"rows lack at most {settings['tail']:g} of their mass; " if settings["tail"] else "whole rows; ")
+        + intervals_note(max(row["prompts"] for row in overall))
         + (" (interrupted: the prompts finished so far)" if interrupted else ""),
         soft_wrap=True,
     )

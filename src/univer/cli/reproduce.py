@@ -37,7 +37,9 @@ def reproduce(
     drafted: Annotated[
         int | None, typer.Option(min=1, help="Drafted trees per context and draft law. [default: by experiment]")
     ] = None,
-    new_tokens: Annotated[int, typer.Option(min=8, help="Length of the texts that contexts are taken from.")] = 64,
+    new_tokens: Annotated[
+        int, typer.Option(min=8, help="Length of the texts that contexts are taken from; of the answers, for overhead.")
+    ] = 64,
     seed: Annotated[int, typer.Option(min=0, help="Of prompts, texts and draws.")] = 0,
     dtype: Dtype = None,
     device: Device = None,
@@ -60,6 +62,8 @@ def reproduce(
     except ModuleNotFoundError as error:
         raise ValueError(f"reproducing needs more packages: pip install 'univer[models]' ({error})") from error
 
+    if experiment(name).live and (contexts is not None or drafted is not None):
+        raise ValueError(f"{name} generates texts and takes times: --contexts and --drafted do not belong to it")
     chosen = experiment(name).sized(count, contexts, drafted)
     prompts = choose(load_prompts(questions), count=chosen.count, seed=seed)
     place = output or Path("runs") / f"{name}-{Path(target).name}"

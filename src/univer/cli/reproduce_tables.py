@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from univer.bench.intervals import intervals_note
 from univer.bench.paper import PAPER, UNIVER_GAINS
 from univer.bench.summary import ALL
 from univer.cli.terminal import print_table, standard_output
@@ -101,11 +102,15 @@ def _print_trends(rows: Sequence[Row]) -> None:
 
 
 def _trend(gains: Sequence[Row | None]) -> str:
-    values = [gain["value"] for gain in gains if gain is not None]
+    known = [gain for gain in gains if gain is not None]
+    values = [gain["value"] for gain in known]
+    shown = ", ".join(f"{value:+.1%}" for value in values)
+    if any(gain["low"] is None for gain in known):
+        return f"{shown} (too few prompts to speak of a trend)"
     rises = all(after >= before for before, after in pairwise(values))
     whole = "rises throughout" if rises else "rises from end to end, not throughout"
     verdict = whole if values and values[-1] > values[0] else "does not rise"
-    return f"{', '.join(f'{value:+.1%}' for value in values)} ({verdict})"
+    return f"{shown} ({verdict})"
 
 
 def _print_cost(rows: Sequence[Row]) -> None:
@@ -143,7 +148,7 @@ def _print_settings(folder: "RunFolder", interrupted: bool) -> None:
     low, high = UNIVER_GAINS
     standard_output().print(
         f"{settings['target']} with {drafts}, {settings['dtype']} on {accelerator}, {len(settings['prompts'])} prompts "
-        f"({settings['questions']}), seed {settings['seed']}; 95% intervals by the paired bootstrap over prompts. The "
+        f"({settings['questions']}), seed {settings['seed']}; {intervals_note(len(settings['prompts']))}. The "
         f"paper ({PAPER}) measured other models on other hardware; across them UniVer gained {low:.1%} to {high:.1%} "
         f"over RRSw. Run: {folder.path}" + (" (interrupted: what was measured until then)" if interrupted else ""),
         soft_wrap=True,

@@ -26,6 +26,7 @@ def row(**changed: Any) -> Row:
         "speedup": None,
         "rate": None,
         "prompts": 12,
+        "source": "replay",
     } | changed
 
 

@@ -30,12 +30,12 @@ def facts(run: Run) -> list[tuple[str, Facts]]:
         "workers": _places(manifest.get("workers")),
         "continued": _continued(manifest.get("continued")),
         "seed": settings.pop("seed", "not known"),
-        "prompts": run.prompts,
+        "cases" if run.audit else "prompts": run.prompts,
         "records": len(run.records),
         "state": "finished" if run.finished else "under way or stopped: these are its records so far",
     }
     errors = [row["error"] for row in run.overall if row.get("error") is not None]
-    if errors:
+    if errors and max(errors) > 0:
         about["error of τ"] = f"at most {max(errors):.1e}, from what traces leave out"
     if isinstance(versions, dict):
         versions = {"python": machine.pop("python", None), **versions}

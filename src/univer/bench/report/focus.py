@@ -123,6 +123,9 @@ def sentence(row: Row, reference: str) -> Sentence:
         rate = "an unknown number of" if row["rate"] is None else decimal(row["rate"], 1)
         return Sentence("Plain decoding generates ", f"{rate} tokens per second", "; nothing else was measured yet.")
     count = row["prompts"]
+    if row["source"] == "audit" and row.get("gap"):
+        within = f"{decimal(row['gap']['value'], 3)} tokens a round"
+        return Sentence(f"{who} comes within ", within, f" of the best lossless rule, over {count} enumerated cases.")
     start = f"{who} on the tree {tree_title(row['tree'])}"
     if (speedup := row["speedup"]) is not None:
         return Sentence(

@@ -167,6 +167,8 @@ def _about(view: View) -> str:
     target = settings.get("target")
     models = [name for name in (target, chosen["draft"]) if isinstance(name, str)]
     groups = len(view.run.groups)
+    if view.run.audit:
+        return "the audit of small models by exact enumeration" + ("" if view.alone else f", run “{view.run.name}”")
     parts = [
         " with ".join(models),
         f"temperature {chosen['temperature']:g}",

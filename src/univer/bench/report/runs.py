@@ -45,9 +45,17 @@ class Run:
         return list(dict.fromkeys(row["group"] for row in self.rows if row["group"] != ALL))
 
     @property
+    def audit(self) -> bool:
+        """Whether it is an audit: its prompts are cases, small models that were enumerated."""
+        return self.manifest.get("kind") == "audit"
+
+    @property
     def finished(self) -> bool:
-        """Whether the run came to its end, as far as can be told: all rows are over equally many prompts."""
-        return self.summarised and len({row["prompts"] for row in self.overall}) == 1
+        """Whether the run came to its end, as far as can be told: all rows are over equally many prompts.
+
+        In an audit every draft law has cases of its own.
+        """
+        return self.summarised and (self.audit or len({row["prompts"] for row in self.overall}) == 1)
 
     @property
     def prompts(self) -> int:

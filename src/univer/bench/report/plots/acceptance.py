@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from univer.bench.intervals import mean_interval
 from univer.bench.report.forms import decimal, ends
 from univer.bench.report.names import title
 from univer.bench.report.plots.canvas import LINE, Plot, marks, panel
-from univer.bench.report.runs import Row, Run
+from univer.bench.report.runs import Row
 from univer.bench.report.view import View
-from univer.bench.summary import tau_of
 
 Figures = list[tuple[Row, dict[str, Any]]]
 
@@ -22,6 +20,8 @@ def acceptance(views: Sequence[View]) -> list[Plot]:
     found = [
         (view, name, [(row, row["tau"]) for row in rows if row["tau"]])
         for view in views
+        # The methods of an audit have models of their own, so that their lengths say nothing beside each other.
+        if not view.run.audit
         for name, rows in view.panels()
     ]
     return _dots(found, "acceptance length, tokens a round", "Acceptance length by method")
@@ -30,22 +30,11 @@ def acceptance(views: Sequence[View]) -> list[Plot]:
 def gap(views: Sequence[View]) -> list[Plot]:
     """What the best lossless rule for the same trees would add, where records have that bound."""
     found = [
-        (view, name, [(row, own) for row in rows if (own := _gap(view.run, row))])
+        (view, name, [(row, row["gap"]) for row in rows if row.get("gap")])
         for view in views
         for name, rows in view.panels()
     ]
     return _dots(found, "tokens a round below the bound", "Distance to the bound by method", digits=3)
-
-
-def _gap(run: Run, row: Row) -> dict[str, Any] | None:
-    own = [
-        record["bound"] - tau
-        for record in run.records
-        if all(record[name] == row[name] for name in ("draft", "tree", "method", "temperature"))
-        and record.get("bound") is not None
-        and (tau := tau_of(record)) is not None
-    ]
-    return vars(mean_interval(own)) if own else None
 
 
 def _dots(found: Sequence[tuple[View, str, Figures]], axis: str, what: str, digits: int = 2) -> list[Plot]:
