@@ -58,7 +58,7 @@ def test_what_is_kept_does_not_depend_on_the_leaves(models):
                 assert evaluate(one, entry).tau == pytest.approx(evaluate(other, entry).tau, abs=1e-5)
 
 
-def test_trees_do_not_depend_on_those_drafted_beside_them(models):
+def test_in_float32_trees_do_not_depend_on_those_drafted_beside_them(models):
     _, together = drafted(models, ["2x3", "3x2"], leaves=False)
     for tree in ("2x3", "3x2"):
         _, alone = drafted(models, [tree], leaves=False)

@@ -61,6 +61,26 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
         RunFolder(tmp_path)
 
 
+def test_other_machines_that_measured_are_named_once(tmp_path):
+    run = RunFolder.open(tmp_path / "run", "spec-bench", {})
+    run.add_workers([run.manifest["machine"]])
+    assert "workers" not in RunFolder(tmp_path / "run").manifest
+    for _ in range(2):
+        run.add_workers([{"processor": "other"}, {"processor": "other"}])
+    assert RunFolder(tmp_path / "run").manifest["workers"] == [{"processor": "other"}]
+
+
+def test_a_refusal_shows_where_long_settings_differ(tmp_path):
+    names = [f"prompt-{number:04d}" for number in range(72)]
+    RunFolder.open(tmp_path / "run", "replay", {"prompts": names, "sampling": {}})
+    for prompts, shown in ((names[:-1], "72 entries, not 71 entries"), ([*names[:50], "x", *names[51:]], "'x'")):
+        with pytest.raises(ValueError, match="prompts = ") as refused:
+            RunFolder.open(tmp_path / "run", "replay", {"prompts": prompts, "sampling": {}})
+        assert shown in str(refused.value)
+    with pytest.raises(ValueError, match=r"sampling = \{\}, not 'none'"):
+        RunFolder.open(tmp_path / "run", "replay", {"prompts": names, "sampling": "none"})
+
+
 def test_a_place_that_can_be_no_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="cannot be made"):

@@ -50,7 +50,7 @@ def test_lengths_beside_their_bounds_are_kept_for_the_report(
     assert said.endswith("enumerated cases.")
     assert all(gaps["greedy"][case] >= gap - 1e-9 for case, gap in gaps["univer"].items())
     assert run(command) == 2
-    assert "holds an audit already" in capsys.readouterr().err
+    assert "exists already: choose a new folder" in capsys.readouterr().err
 
 
 def test_a_wrong_rule_of_somebody_else_exits_with_1(
@@ -66,7 +66,8 @@ def test_a_wrong_rule_of_somebody_else_exits_with_1(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nonsense"], "unknown method"),
+        (["nonsense", "--output", "kept"], "unknown method"),
+        (["token", "token"], "named twice"),
         (["--draft-law", "swor"], "belongs to --against"),
         (["token", "--against", "a:b"], "not both"),
         (["--against", "nonsense"], "package.module:function"),
@@ -74,9 +75,17 @@ def test_a_wrong_rule_of_somebody_else_exits_with_1(
         (["--against", "a:b", "--output", "kept"], "does not go with"),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_line_and_leaves_nothing(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert run(["audit", *arguments]) == 2
     assert message in capsys.readouterr().err
+    assert not (tmp_path / "kept").exists()
 
 
 def test_help_shows_the_adapter() -> None:

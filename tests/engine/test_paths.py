@@ -49,6 +49,17 @@ def test_a_path_is_read_once_until_the_text_goes_on():
         )
 
 
+def test_a_path_whose_parent_was_not_read_is_refused():
+    runner = TreeRunner(tiny("llama"))
+    reader = PathReader(runner)
+    with torch.inference_mode():
+        runner.extend(PROMPT)
+        with pytest.raises(KeyError):
+            reader.read([(7, 11)])
+        expected = plain_logits(tiny("llama"), [*PROMPT, 7, 11])
+        torch.testing.assert_close(reader.read([(7,), (7, 11)])[1], expected, atol=1e-4, rtol=0)
+
+
 def test_what_several_trees_need_is_one_pass():
     runner = TreeRunner(tiny("llama"))
     reader = PathReader(runner)

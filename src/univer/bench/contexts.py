@@ -208,6 +208,9 @@ def drafted_trees(
 ) -> Iterator[Context]:
     """Draft trees at the places of a text; at every place all policies see the same random numbers.
 
+    What the trees of a place have in common is read once. In float32 a tree does not depend on those drafted beside it;
+    in low precision, where a pass rounds by how many rows it has, draws near a tie may.
+
     Args:
         target: a causal language model.
         draft: the draft.

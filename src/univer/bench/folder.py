@@ -127,7 +127,11 @@ class RunFolder:
     def add_workers(self, machines: Sequence[Mapping[str, Any]]) -> None:
         """Note in the manifest on which other machines records were measured, each once."""
         known = self.manifest.get("workers", [])
-        if new := [dict(own) for own in machines if own not in known]:
+        new: list[dict[str, Any]] = []
+        for own in machines:
+            if own not in (self.manifest.get("machine"), *known, *new):
+                new.append(dict(own))
+        if new:
             self.manifest["workers"] = [*known, *new]
             _write(self.path / MANIFEST, self.manifest)
 
@@ -167,9 +171,10 @@ class RunFolder:
         held, wanted = _flat(self.manifest["settings"]), _flat(settings)
         for name in {**held, **wanted}:
             if held.get(name) != wanted.get(name):
+                one, other = _differing(held.get(name), wanted.get(name))
                 raise ValueError(
-                    f"{self.path} holds a run with {name} = {_short(held.get(name))}, not {_short(wanted.get(name))}: "
-                    "choose another folder, or the same settings to go on with it"
+                    f"{self.path} holds a run with {name} = {one}, not {other}: choose another folder, or the same "
+                    "settings to go on with it"
                 )
         # What a killed process left of its last line would run into the next record.
         path = self.path / RECORDS
@@ -211,13 +216,21 @@ def _flat(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
     """Settings without nesting, by names such as `experiment.places`."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
-        found |= _flat(value, f"{within}{name}.") if isinstance(value, dict) else {within + name: value}
+        found |= _flat(value, f"{within}{name}.") if value and isinstance(value, dict) else {within + name: value}
     return found
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _differing(one: object, other: object) -> tuple[str, str]:
+    """Two values in short, so that it can be seen where they differ."""
+    texts = repr(one), repr(other)
+    if max(map(len, texts)) <= 60:
+        return texts
+    if isinstance(one, list) and isinstance(other, list) and len(one) != len(other):
+        return f"{len(one)} entries", f"{len(other)} entries"
+    same = next((place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    start = max(0, same - 20)
+    first, second = (("..." if start else "") + text[start : start + 50] + "..." for text in texts)
+    return first, second
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

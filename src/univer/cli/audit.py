@@ -3,13 +3,12 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from univer.audit import Report, Row
-    from univer.bench.folder import RunFolder
 
 __all__ = ["audit"]
 
@@ -48,16 +47,15 @@ def audit(
     """Audit verification methods by exact enumeration of small models; exit status 1 if anything is wrong."""
     from univer.audit import audit as run_audit
     from univer.audit import audit_against, load_function
-    from univer.bench.folder import RunFolder
     from univer.cli.terminal import progress
 
     # What can be refused is refused before the work.
     if output is not None and against is not None:
         raise ValueError("--output does not go with --against: the bound is that of the project's own methods")
-    settings = {"methods": method, "cases": cases, "seed": seed, "quick": quick, "dtypes": dtype}
-    folder = None if output is None else RunFolder.open(output, "audit", settings)
-    if folder is not None and folder.records:
-        raise ValueError(f"{output} holds an audit already: choose a new folder")
+    if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise ValueError(f"{output} exists already: choose a new folder")
+    if method and len(set(method)) < len(method):
+        raise ValueError("a method is named twice")
 
     # A log would get lines for every case: the bar is for those who watch.
     with progress(quiet=as_json or not sys.stderr.isatty()) as tell:
@@ -76,19 +74,22 @@ def audit(
         else:
             dtypes = dtype or ("float64", "float32")
             report = run_audit(method or None, cases=cases, seed=seed, quick=quick, dtypes=dtypes, progress=tell)
-    if folder is not None:
-        _keep(report, folder)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
     else:
         _print(report)
+    if output is not None:
+        settings = {"methods": method, "cases": cases, "seed": seed, "quick": quick, "dtypes": dtype}
+        _keep(report, output, settings)
     return 0 if report.ok else 1
 
 
-def _keep(report: "Report", folder: "RunFolder") -> None:
+def _keep(report: "Report", output: Path, settings: dict[str, Any]) -> None:
     """Write accepted lengths and bounds as records of a run; a case stands for a prompt."""
+    from univer.bench.folder import RunFolder
     from univer.bench.summary import summarise
 
+    folder = RunFolder.open(output, "audit", settings)
     for length in report.lengths:
         record = {
             "source": "audit",

@@ -23,7 +23,7 @@ from univer.cli.options import (
     TrustRemoteCode,
     named,
 )
-from univer.cli.terminal import progress
+from univer.cli.terminal import loading, progress
 from univer.models.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["bench"]
 
 KIND = "spec-bench"
-LOADING = "loading the models"
 METHODS = ("rrsw", "traversal", "greedy", "univer")
 
 bench = typer.Typer(help="Benchmarks by real generation, with plain decoding beside every method.")
@@ -142,14 +141,12 @@ def spec_bench(
     )
     with ExitStack() as stack:
         source: LiveBench | Cluster
-        with progress(quiet=as_json) as tell:
-            tell(LOADING, 0, 1)
+        with loading(quiet=as_json):
             if ray is None:
                 source, plan = setup.build()
             else:
                 source = stack.enter_context(Cluster(setup.build, ray, workers))
                 plan = source.plan
-            tell(LOADING, 1, 1)
         for note in (*left_out, *plan.notes):
             print(f"univer: note: left out: {note}", file=sys.stderr)
         settings = plan.settings | {
@@ -160,9 +157,11 @@ def spec_bench(
         folder = RunFolder.open(output, KIND, settings) if output else None
         records = folder.records if folder else []
         new = source.records(plan.shards, folder.done if folder else ())
-        interrupted = _collect(new, records, folder, len(plan.keys), quiet=as_json)
-        if folder and isinstance(source, Cluster):
-            folder.add_workers(source.machines)
+        try:
+            interrupted = _collect(new, records, folder, len(plan.keys), quiet=as_json)
+        finally:
+            if folder and isinstance(source, Cluster):
+                folder.add_workers(source.machines)
     records = plan.ordered(records)
     found = disagreements(records)
     summary = summarise(records) | {"disagreements": found}

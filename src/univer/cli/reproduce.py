@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["reproduce"]
 
 KIND = "reproduce"
-LOADING = "loading the models"
 
 
 def reproduce(
@@ -102,11 +101,10 @@ def _replayed(
     from univer.bench.folder import RunFolder
     from univer.bench.reproduce import entries_of, measure
     from univer.cli.pair import load_pair
-    from univer.cli.terminal import progress
+    from univer.cli.terminal import loading, progress
 
     entries = entries_of(chosen)
-    with progress(quiet=quiet) as tell:
-        tell(LOADING, 0, 1)
+    with loading(quiet=quiet):
         pair = load_pair(
             models["target"],
             models["draft"],
@@ -117,7 +115,6 @@ def _replayed(
             ignore_config=common["ignore_config"],
             room=common["new_tokens"] + max(entry.policy.max_depth for _, entry in entries),
         )
-        tell(LOADING, 1, 1)
     settings = common | {
         "prompts": [prompt.name for prompt, _ in pair.prompts],
         "draft": Path(pair.draft.name).name,
@@ -162,7 +159,7 @@ def _live(
     """Generate and take the time."""
     from univer.bench.folder import RunFolder
     from univer.cli.live_setup import LiveSetup
-    from univer.cli.terminal import progress
+    from univer.cli.terminal import loading, progress
 
     setup = LiveSetup(
         target=models["target"],
@@ -178,10 +175,8 @@ def _live(
         ignore_config=common["ignore_config"],
         trust_remote_code=models["trust"],
     )
-    with progress(quiet=quiet) as tell:
-        tell(LOADING, 0, 1)
+    with loading(quiet=quiet):
         bench, plan = setup.build()
-        tell(LOADING, 1, 1)
     for note in plan.notes:
         print(f"univer: note: left out: {note}", file=sys.stderr)
     folder = RunFolder.open(place, KIND, common | plan.settings)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-__all__ = ["print_table", "progress", "standard_output"]
+__all__ = ["loading", "print_table", "progress", "standard_output"]
 
 
 def standard_output() -> Console:
@@ -58,3 +58,17 @@ def progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
                 console.print(f"{what}: {done} of {total}", soft_wrap=True)
 
         yield tell
+
+
+@contextmanager
+def loading(quiet: bool = False) -> Iterator[None]:
+    """Show that models are being loaded.
+
+    Args:
+        quiet: Show nothing.
+    """
+    what = "loading the models"
+    with progress(quiet=quiet) as tell:
+        tell(what, 0, 1)
+        yield
+        tell(what, 1, 1)

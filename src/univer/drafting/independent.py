@@ -139,7 +139,7 @@ class IndependentSession:
 
         Those of a round are read beside what other texts need, as nodes that stay; a prompt by itself.
         """
-        if not self.runner.length or len(self.runner.batch.texts) == 1:
+        if self._paths or not self.runner.length or len(self.runner.batch.texts) == 1:
             return self.runner.extend(tokens)[None]
         logits: Tensor = yield NodeReading(self.runner, tokens, range(-1, len(tokens) - 1))
         self.runner.keep(range(len(tokens)))

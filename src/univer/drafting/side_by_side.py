@@ -24,6 +24,10 @@ def propose_side_by_side(
         growths: one for each tree.
         generator: that of the session's request; seeded anew for every tree.
         seed: of the random numbers.
+
+    Returns:
+        The trees. In low precision a pass rounds by how many rows it has, so that a tree may depend on those beside it;
+        its law is right in any case.
     """
     if not getattr(session, "side_by_side", False):
         trees = []
@@ -50,4 +54,8 @@ def propose_side_by_side(
         for (place, _), own in zip(waiting, read, strict=True):
             advance(place, own)
     session.settle([])
-    return [tree for work in works if (tree := work.result) is not None]
+    trees = []
+    for work in works:
+        assert work.result is not None, "a proposal that waits for nothing has ended"
+        trees.append(work.result)
+    return trees

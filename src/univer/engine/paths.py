@@ -36,12 +36,16 @@ class PathReader:
                 comes after the path without it.
 
         Returns:
-            Logits `[n, V]`, in the model's dtype.
+            Logits `[n, V]`, in the model's dtype. They are kept until the text goes on.
+
+        Raises:
+            KeyError: the parent of a path was not read.
         """
         if new := [path for path in dict.fromkeys(paths) if path not in self._numbers]:
-            self._numbers |= {path: number for number, path in enumerate(new, start=self.runner.nodes)}
-            parents = [self._numbers.get(path[:-1], -1) for path in new]
+            numbers = self._numbers | {path: number for number, path in enumerate(new, start=self.runner.nodes)}
+            parents = [numbers[path[:-1]] if len(path) > 1 else -1 for path in new]
             self._logits += self.runner.read_nodes([path[-1] for path in new], parents)
+            self._numbers = numbers
         return torch.stack([self._logits[self._numbers[path]] for path in paths])
 
     def forget(self) -> None:

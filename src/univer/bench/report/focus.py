@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from univer.bench.intervals import FEWEST
 from univer.bench.report.forms import NARROW, decimal, ends, signed_percent
 from univer.bench.report.names import title, tree_title
 from univer.bench.report.runs import Row, Run
@@ -155,4 +156,6 @@ def sentence(row: Row, reference: str) -> Sentence:
 def _bracket(interval: str, prompts: int) -> str:
     """The interval behind a figure; few prompts have none."""
     few = "one prompt" if prompts == 1 else f"only {prompts} prompts"
+    # Gains and speed-ups are over the prompts that the other side has as well.
+    few = few if prompts < FEWEST else "too few prompts in common"
     return f" (95{NARROW}% interval {interval})" if interval else f" ({few}, so without an interval)"
