@@ -1,9 +1,9 @@
 """Whether replay and live generation agree: what rounds kept, beside the exact outcome law at the very same places.
 
     python benchmarks/replay_against_live.py [--target NAME] [--draft NAME] [--questions FILE] [--count 10]
-        [--method METHOD[:ORDER] ...] [--tree 2x3] [--tokens 128] [--json FILE]
+        [--method METHOD[:ORDER] ...] [--tree 2x3] [--texts 4] [--tokens 64] [--json FILE]
 
-Every method writes a text on every prompt. Live tau is the mean of accepted + 1 over its whole rounds. For replay,
+Every method writes texts on every prompt. Live tau is the mean of accepted + 1 over its whole rounds. For replay,
 fresh trees are drafted where these rounds began, by the code of `univer compare`, `trace` and `reproduce`, and tau
 comes from their exact outcome laws. Both are means over the same places, so their relative difference is zero but for
 the noise of the draws; its interval is a bootstrap over prompts. Interrupt it to see what there is.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -23,24 +24,25 @@ import torch
 from univer.bench.compare import entries_for
 from univer.bench.contexts import Entry, SampledText, drafted_trees
 from univer.bench.evaluation import evaluate
-from univer.bench.intervals import gain_interval, mean_interval
+from univer.bench.intervals import gain_interval
 from univer.bench.machine import machine
 from univer.bench.prompts import load_prompts
 from univer.bench.questions import choose
 from univer.cli.pair import load_pair
 from univer.cli.terminal import print_table, progress, standard_output
-from univer.engine import Sampling, generate_rounds
+from univer.engine import Sampling, generate
 
 METHODS = ("membership", "rrsw", "traversal", "greedy", "univer", "univer:gain", "spectr-lifted")
 
 
-def live_rounds(pair: Any, ids: torch.Tensor, entry: Entry, tokens: int, seed: int) -> tuple[SampledText, list[int]]:
-    """A text that a method wrote, the places where its whole rounds began, and the tokens that each of them gave."""
-    committed, places, kept = ids[0].tolist(), [], []
-    for step in generate_rounds(
+def live_texts(
+    pair: Any, ids: torch.Tensor, entry: Entry, texts: int, tokens: int, seed: int
+) -> list[tuple[SampledText, list[int]]]:
+    """Texts that a method wrote: the places where their whole rounds began, and the tokens that each of them gave."""
+    result = generate(
         pair.target,
         pair.draft,
-        ids,
+        ids.expand(texts, -1),
         method=entry.method,
         tree=entry.policy,
         order=entry.order,
@@ -49,35 +51,38 @@ def live_rounds(pair: Any, ids: torch.Tensor, entry: Entry, tokens: int, seed: i
         eos_token_id=None,
         seed=seed,
         generation_config=pair.generation_config,
-    ):
-        if step.round is not None and not step.round.cut:
-            places.append(len(committed))
-            kept.append(step.round.accepted + 1)
-        committed += step.tokens
-    return SampledText(tuple(committed), tuple(places)), kept
+    )
+    found = []
+    for text, figures in zip(result.texts, result.figures, strict=True):
+        starts = accumulate((entry.emitted for entry in figures.rounds), initial=ids.shape[1] + 1)
+        whole = [
+            (start, entry.accepted + 1) for start, entry in zip(starts, figures.rounds, strict=False) if not entry.cut
+        ]
+        places, kept = zip(*whole, strict=True)
+        found.append((SampledText(tuple(text), places), list(kept)))
+    return found
 
 
-def record(pair: Any, name: str, ids: torch.Tensor, entry: Entry, tokens: int, seed: int) -> dict[str, Any]:
+def record(pair: Any, name: str, ids: torch.Tensor, entry: Entry, texts: int, tokens: int, seed: int) -> dict[str, Any]:
     """One prompt and one method: what was kept live and what replay expects, round by round."""
     own = crc32(f"{seed} {name} {entry.name}".encode())
-    text, live = live_rounds(pair, ids, entry, tokens, own)
-    trees = drafted_trees(
-        pair.target,
-        pair.draft,
-        text,
-        [entry.growth],
-        sampling=Sampling(1.0),
-        draft_sampling=Sampling(1.0),
-        trees=1,
-        seed=own + 1,
-        leaves=False,
-    )
-    return {
-        "prompt": name,
-        "method": entry.name,
-        "live": live,
-        "replay": [round(evaluate(context, entry).tau, 6) for context in trees],
-    }
+    live: list[int] = []
+    replay: list[float] = []
+    for number, (text, kept) in enumerate(live_texts(pair, ids, entry, texts, tokens, own), start=1):
+        trees = drafted_trees(
+            pair.target,
+            pair.draft,
+            text,
+            [entry.growth],
+            sampling=Sampling(1.0),
+            draft_sampling=Sampling(1.0),
+            trees=1,
+            seed=own + number,
+            leaves=False,
+        )
+        live += kept
+        replay += [round(evaluate(context, entry).tau, 6) for context in trees]
+    return {"prompt": name, "method": entry.name, "live": live, "replay": replay}
 
 
 def agreement(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -93,7 +98,7 @@ def agreement(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "rounds": rounds,
                 "live": sum(live) / rounds,
                 "replay": sum(replay) / rounds,
-                "difference": vars(gain_interval(live, replay) if len(own) > 1 else mean_interval([0.0])),
+                "difference": vars(gain_interval(live, replay)),
             }
         )
     return rows
@@ -108,7 +113,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10, help="prompts of every task group")
     parser.add_argument("--method", action="append", help="METHOD[:ORDER], repeatable")
     parser.add_argument("--tree", default="2x3")
-    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--texts", type=int, default=4, help="texts of every method on every prompt, in one batch")
+    parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -124,10 +130,10 @@ def main() -> None:
         with progress() as tell:
             for prompt, ids in pair.prompts:
                 for entry in entries:
-                    records.append(record(pair, prompt.name, ids, entry, options.tokens, options.seed))
-                    tell("texts", len(records), len(pair.prompts) * len(entries))
+                    records.append(record(pair, prompt.name, ids, entry, options.texts, options.tokens, options.seed))
+                    tell("methods on prompts", len(records), len(pair.prompts) * len(entries))
     except KeyboardInterrupt:
-        print(f"stopped after {len(records)} texts")
+        print(f"stopped after {len(records)} of {len(pair.prompts) * len(entries)} methods on prompts")
     if not records:
         return
     rows = agreement(records)
@@ -153,6 +159,7 @@ def main() -> None:
             "dtype": str(pair.target.dtype).removeprefix("torch."),
             "temperature": 1.0,
             "tree": options.tree,
+            "texts": options.texts,
             "tokens": options.tokens,
             "prompts": len({entry["prompt"] for entry in records}),
             "questions": options.questions.name if options.questions else "our own",

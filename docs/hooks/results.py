@@ -119,8 +119,8 @@ def _agreement(content: Figures) -> list[str]:
     ]
     made = (
         f"{settings['target']} with {settings['draft']} as draft, tree `{settings['tree']}`, temperature "
-        f"{settings['temperature']:g}, {settings['dtype']}, {settings['prompts']} prompts x {settings['tokens']} "
-        f"tokens, seed {settings['seed']}; {_machine(settings['machine'])}.\n"
+        f"{settings['temperature']:g}, {settings['dtype']}, {settings['prompts']} prompts x {settings['texts']} "
+        f"texts x {settings['tokens']} tokens, seed {settings['seed']}; {_machine(settings['machine'])}.\n"
     )
     return [made, *_table(("method", "rounds", "live tau", "replay tau", "live over replay"), rows)]
 
