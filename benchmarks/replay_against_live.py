@@ -1,18 +1,18 @@
 """Whether replay and live generation agree: what rounds kept, beside the exact outcome law at the very same places.
 
     python benchmarks/replay_against_live.py [--target NAME] [--draft NAME] [--questions FILE] [--count 10]
-        [--method METHOD[:ORDER] ...] [--tree 2x3] [--texts 4] [--tokens 64] [--json FILE]
+        [--method METHOD[:ORDER] ...] [--tree 2x3] [--texts 4] [--tokens 64] [--output FOLDER]
 
 Every method writes texts on every prompt. Live tau is the mean of accepted + 1 over its whole rounds. For replay,
 fresh trees are drafted where these rounds began, by the code of `univer compare`, `trace` and `reproduce`, and tau
 comes from their exact outcome laws. Both are means over the same places, so their relative difference is zero but for
-the noise of the draws; its interval is a bootstrap over prompts. Interrupt it to see what there is.
+the noise of the draws; its interval is a bootstrap over prompts. Interrupt it to see what there is; with `--output` the
+same command goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -24,8 +24,8 @@ import torch
 from univer.bench.compare import entries_for
 from univer.bench.contexts import Entry, SampledText, drafted_trees
 from univer.bench.evaluation import evaluate
+from univer.bench.folder import RunFolder, key
 from univer.bench.intervals import gain_interval
-from univer.bench.machine import machine
 from univer.bench.prompts import load_prompts
 from univer.bench.questions import choose
 from univer.cli.pair import load_pair
@@ -63,7 +63,9 @@ def live_texts(
     return found
 
 
-def record(pair: Any, name: str, ids: torch.Tensor, entry: Entry, texts: int, tokens: int, seed: int) -> dict[str, Any]:
+def measure(
+    pair: Any, name: str, ids: torch.Tensor, entry: Entry, texts: int, tokens: int, seed: int
+) -> tuple[list[int], list[float]]:
     """One prompt and one method: what was kept live and what replay expects, round by round."""
     own = crc32(f"{seed} {name} {entry.name}".encode())
     live: list[int] = []
@@ -82,7 +84,7 @@ def record(pair: Any, name: str, ids: torch.Tensor, entry: Entry, texts: int, to
         )
         live += kept
         replay += [round(evaluate(context, entry).tau, 6) for context in trees]
-    return {"prompt": name, "method": entry.name, "live": live, "replay": replay}
+    return live, replay
 
 
 def agreement(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -90,7 +92,7 @@ def agreement(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for method in dict.fromkeys(entry["method"] for entry in records):
         own = [entry for entry in records if entry["method"] == method]
-        live, replay = ([sum(entry[kind]) for entry in own] for kind in ("live", "replay"))
+        live, replay = ([sum(entry[kind]) for entry in own] for kind in ("live", "taus"))
         rounds = sum(len(entry["live"]) for entry in own)
         rows.append(
             {
@@ -116,7 +118,7 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=4, help="texts of every method on every prompt, in one batch")
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--output", type=Path, help="folder of the run, new or to go on with")
     options = parser.parse_args()
 
     entries = entries_for(options.tree, options.method or METHODS)
@@ -125,15 +127,39 @@ def main() -> None:
     pair = load_pair(
         options.target, options.draft, chosen, None, None, trust_remote_code=False, ignore_config=False, room=room
     )
-    records: list[dict[str, Any]] = []
+    settings = {
+        "target": Path(options.target).name,
+        "draft": Path(pair.draft.name).name,
+        "dtype": str(pair.target.dtype).removeprefix("torch."),
+        "device": pair.target.device.type,
+        "temperature": 1.0,
+        "tree": options.tree,
+        "methods": [entry.name for entry in entries],
+        "prompts": [prompt.name for prompt, _ in pair.prompts],
+        "questions": options.questions.name if options.questions else "our own",
+        "texts": options.texts,
+        "tokens": options.tokens,
+        "seed": options.seed,
+    }
+    folder = RunFolder.open(options.output, "agreement", settings) if options.output else None
+    records = folder.records if folder else []
+    done = {key(record) for record in records}
+    total = len(pair.prompts) * len(entries)
     try:
         with progress() as tell:
             for prompt, ids in pair.prompts:
                 for entry in entries:
-                    records.append(record(pair, prompt.name, ids, entry, options.texts, options.tokens, options.seed))
-                    tell("methods on prompts", len(records), len(pair.prompts) * len(entries))
+                    record = {"source": "replay", "prompt": prompt.name, "group": prompt.kind, "temperature": 1.0}
+                    record |= {"draft": settings["draft"], "tree": options.tree, "method": entry.name}
+                    if key(record) in done:
+                        continue
+                    live, taus = measure(pair, prompt.name, ids, entry, options.texts, options.tokens, options.seed)
+                    records.append(record | {"live": live, "taus": taus})
+                    if folder:
+                        folder.append(records[-1])
+                    tell("methods on prompts", len(records), total)
     except KeyboardInterrupt:
-        print(f"stopped after {len(records)} of {len(pair.prompts) * len(entries)} methods on prompts")
+        print(f"stopped after {len(records)} of {total} methods on prompts")
     if not records:
         return
     rows = agreement(records)
@@ -152,21 +178,8 @@ def main() -> None:
         )
     print_table(("method", "rounds", "live tau", "replay tau", "live over replay"), lines)
     standard_output().print()
-    if options.json:
-        settings = {
-            "target": Path(options.target).name,
-            "draft": Path(pair.draft.name).name,
-            "dtype": str(pair.target.dtype).removeprefix("torch."),
-            "temperature": 1.0,
-            "tree": options.tree,
-            "texts": options.texts,
-            "tokens": options.tokens,
-            "prompts": len({entry["prompt"] for entry in records}),
-            "questions": options.questions.name if options.questions else "our own",
-            "seed": options.seed,
-            "machine": machine(),
-        }
-        options.json.write_text(json.dumps({"settings": settings, "agreement": rows, "records": records}) + "\n")
+    if folder:
+        folder.finish({"agreement": rows})
 
 
 if __name__ == "__main__":

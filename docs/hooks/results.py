@@ -51,7 +51,6 @@ def page(folder: Path) -> str:
 def _file(path: Path) -> str:
     content = json.loads(path.read_text(encoding="utf-8"))
     kinds = {
-        "agreement": _agreement,
         "arms": _arms,
         "rows": _comparison,
         "summary": _speed,
@@ -110,17 +109,17 @@ def _speed(content: Figures) -> list[str]:
     return [f"{made}{_machine(content['machine'])}.\n", *_table(head, rows)]
 
 
-def _agreement(content: Figures) -> list[str]:
-    """Output of `benchmarks/replay_against_live.py`: what rounds kept beside the exact law at the same places."""
-    settings = content["settings"]
+def _agreement(manifest: Figures, summary: Figures) -> list[str]:
+    """A run of `benchmarks/replay_against_live.py`: what rounds kept beside the exact law at the same places."""
+    settings = manifest["settings"]
     rows = [
         (row["method"], str(row["rounds"]), f"{row['live']:.3f}", f"{row['replay']:.3f}", _share(row["difference"]))
-        for row in content["agreement"]
+        for row in summary["agreement"]
     ]
     made = (
         f"{settings['target']} with {settings['draft']} as draft, tree `{settings['tree']}`, temperature "
-        f"{settings['temperature']:g}, {settings['dtype']}, {settings['prompts']} prompts x {settings['texts']} "
-        f"texts x {settings['tokens']} tokens, seed {settings['seed']}; {_machine(settings['machine'])}.\n"
+        f"{settings['temperature']:g}, {settings['dtype']}, {len(settings['prompts'])} prompts x {settings['texts']} "
+        f"texts x {settings['tokens']} tokens, seed {settings['seed']}; {_machine(manifest['machine'])}.\n"
     )
     return [made, *_table(("method", "rounds", "live tau", "replay tau", "live over replay"), rows)]
 
@@ -140,6 +139,8 @@ def _run(path: Path) -> str:
     """A run folder: what it was run with, and its summary over all prompts and by task group."""
     manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+    if "agreement" in summary:
+        return "\n".join([f"## {path.name}\n", *_agreement(manifest, summary), ""])
     head = ["draft", "tree", "method", "temperature", "prompts", "nodes", "tau", f"over {summary['reference']}"]
     live = any(row["rate"] is not None for row in summary["rows"])
     head += ["tokens/s", "speed-up"] if live else []
