@@ -47,24 +47,26 @@ def table(runs: list[Run]) -> str:
     experiment = first["experiment"]
     lines += [
         "",
-        f"Tokens per target pass, temperature {experiment['temperatures'][0]:g}, {len(first['prompts'])} prompts of "
-        f"Spec-Bench ({experiment['count']} of each task group, drawn by seed {first['seed']}) x "
-        f"{experiment['places']} contexts, from the exact outcome law on drafted trees; 95 % intervals by the paired "
-        "bootstrap over prompts. The grown tree is compared with RRSw on the 2x5 tree. "
-        + " ".join(made(manifest) for manifest, _ in runs)
+        f"Tokens per target pass, temperature {experiment['temperatures'][0]:g}, on prompts of Spec-Bench "
+        f"({experiment['count']} of each task group, drawn by seed {first['seed']}) x {experiment['places']} contexts, "
+        "from the exact outcome law on drafted trees; 95 % intervals by the paired bootstrap over prompts. The grown "
+        "tree is compared with RRSw on the 2x5 tree. "
+        + " ".join(made(*run) for run in runs)
         + " Records and manifests are in `benchmarks/results/`, made by `univer reproduce main-table` and "
         "`benchmarks/results_table.py`. The paper's column (arXiv 2605.04543) was measured with other models.",
     ]
     return "\n".join(lines)
 
 
-def made(manifest: dict[str, Any]) -> str:
-    """One sentence on what a run was made with."""
+def made(manifest: dict[str, Any], summary: dict[str, Any]) -> str:
+    """One sentence on what a run was made with, and whether it has seen all of its prompts."""
     settings, machine = manifest["settings"], manifest["machine"]
+    seen, of = min(row["prompts"] for row in summary["rows"] if row["group"] == "all"), len(settings["prompts"])
+    prompts = f"{of} prompts" if seen == of else f"{seen} of {of} prompts so far"
     place = machine["accelerator"] or f"{machine['processor']}, {machine['cores']} cores"
     versions = machine["versions"]
     return (
-        f"{settings['target']}: draft {settings['draft']}, {settings['dtype']}, torch {versions['torch']}, "
+        f"{settings['target']}: {prompts}, draft {settings['draft']}, {settings['dtype']}, torch {versions['torch']}, "
         f"transformers {versions['transformers']}, {place}."
     )
 
