@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from univer.bench import Prompt
-from univer.bench.cluster import Cluster
+from univer.bench.cluster import Cluster, check_reachable
 from univer.bench.folder import RECORDS, RunFolder
 from univer.bench.machine import machine
 from univer.bench.shards import Plan
@@ -108,3 +109,19 @@ def test_what_a_worker_refuses_is_refused_here() -> None:
 
     with pytest.raises(ValueError, match=r"^the draft is too tall$"), Cluster(build, "auto"):
         pass
+
+
+@pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}"])
+def test_an_address_where_nothing_answers_is_refused_at_once(form: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = form.format(server.getsockname()[1])
+        check_reachable(address)
+    with pytest.raises(ValueError, match=f"no Ray cluster answers at '{address}': .*refused"):
+        check_reachable(address)
+
+
+def test_addresses_that_name_no_port_are_left_to_ray() -> None:
+    for address in ("auto", "local", "ray://somewhere"):
+        check_reachable(address)
+    with pytest.raises(ValueError, match="no Ray cluster answers"):
+        check_reachable("127.0.0.1:99999")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
@@ -16,6 +17,8 @@ Build = Callable[[], tuple[LiveBench, Plan]]
 
 # A worker that is lost may be bad luck; one prompt that loses three is too much for the machines.
 MOST_LOSSES = 3
+# Ray itself goes on trying for minutes, and says nothing.
+SECONDS_TO_ANSWER = 10
 
 
 class Worker:
@@ -87,6 +90,7 @@ class Cluster:
     def __enter__(self) -> Cluster:
         self._mine = not self._ray.is_initialized()
         if self._mine:
+            check_reachable(self._address)
             local = {"include_dashboard": False} if self._address == "local" else {}
             # A cluster that begins here sends no statistics, and does not put off its workers for other programs.
             for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):
@@ -190,3 +194,21 @@ class Cluster:
                     f"workers differ in {name}: {value!r} and {plan.settings[name]!r}; set it, or use machines of one "
                     "kind"
                 )
+
+
+def check_reachable(address: str) -> None:
+    """Refuse an address at which no machine takes a connection.
+
+    Args:
+        address: as for `Cluster`; names such as `"auto"` are left to Ray.
+
+    Raises:
+        ValueError: nothing answers there.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise ValueError(f"no Ray cluster answers at {address!r}: {error}") from error
