@@ -1,7 +1,8 @@
 """Weights laid out for passes over a few rows, which is what a drafted tree asks of a CPU.
 
-In float32 a CPU multiplies a weight matrix by some tens of rows by copying the whole matrix into blocks first, on every
-call, which costs more than the product. oneDNN, which comes with torch, can keep the blocks.
+In float32 a CPU multiplies a weight matrix by two or three rows one after the other, and by some tens of rows by copying
+the whole matrix into blocks first, on every call, which costs more than the product. oneDNN, which comes with torch, can
+keep the blocks.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-# Rows for which the blocks pay: fewer are multiplied without a copy, more make up for it.
-FEWEST_ROWS, MOST_ROWS = 4, 128
+# Rows for which the blocks pay: a single one is multiplied without a copy, more than these make up for it.
+FEWEST_ROWS, MOST_ROWS = 2, 128
 # Blocks are a second copy of the weights. Models with more bytes than this are packed on demand only.
 PACKED_BYTES = 8 << 30
 
 
 class PackedLinear(nn.Linear):
-    """A linear layer that keeps a second copy of its weights in oneDNN's blocks, for 4 to 128 rows without gradients.
+    """A linear layer that keeps a second copy of its weights in oneDNN's blocks, for 2 to 128 rows without gradients.
 
     The parameters are those of the layer that it stands for; whoever changes their values in place has to call `pack`
     again. Copies, and layers moved to another type or device, go on without blocks.
