@@ -1,8 +1,8 @@
 """Weights laid out for passes over a few rows, which is what a drafted tree asks of a CPU.
 
-In float32 a CPU multiplies a weight matrix by two or three rows one after the other, and by some tens of rows by copying
-the whole matrix into blocks first, on every call, which costs more than the product. oneDNN, which comes with torch, can
-keep the blocks.
+In float32 a CPU multiplies a weight matrix by two or three rows one after the other, and by some tens of rows by
+copying the whole matrix into blocks first, on every call, which costs more than the product. oneDNN, which comes with
+torch, can keep the blocks.
 """
 
 from __future__ import annotations
