@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import torch
@@ -45,8 +46,8 @@ def entry(arm: str, temperature: float) -> tuple[str, Entry]:
     return tree, Entry(arm, method, order or method.order, policy, method.draft_law)
 
 
-def main() -> None:
-    """Measure and print."""
+def main() -> int:
+    """Measure and print; the exit status is 130 after an interruption."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", required=True)
     parser.add_argument("--draft", required=True)
@@ -67,6 +68,7 @@ def main() -> None:
     prompts = [(prompt, encode(tokenizer, prompt.text)) for prompt in chosen]
     result = Comparison({}, arms)
     total = len(prompts) * options.places * options.drafted * len({row.growth for _, row in arms})
+    interrupted = False
     try:
         with progress() as tell:
             compare(
@@ -82,6 +84,10 @@ def main() -> None:
                 into=result,
             )
     except KeyboardInterrupt:
+        interrupted = True
+        if not result.taus:
+            print("interrupted before the first prompt was finished: nothing to show")
+            return 130
         print(f"stopped after {len(result.taus)} prompts")
     first = result.prompt_means(arms[0][0], arms[0][1].name)
     table = []
@@ -96,8 +102,9 @@ def main() -> None:
         print(f"{row.name:60} nodes {line['nodes']:5.1f}  tau {tau['value']:.3f} [{tau['low']}, {tau['high']}]{over}")
     if options.json:
         options.json.write_text(json.dumps({**result.to_dict(), "arms": table}, indent=1) + "\n")
+    return 130 if interrupted else 0
 
 
 if __name__ == "__main__":
     torch.set_grad_enabled(False)
-    main()
+    sys.exit(main())

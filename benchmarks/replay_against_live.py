@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,10 @@ METHODS = ("membership", "rrsw", "traversal", "greedy", "univer", "univer:gain",
 def live_texts(
     pair: Any, ids: torch.Tensor, entry: Entry, texts: int, tokens: int, seed: int
 ) -> list[tuple[SampledText, list[int]]]:
-    """Texts that a method wrote: the places where their whole rounds began, and the tokens that each of them gave."""
+    """Texts that a method wrote: the places where their whole rounds began, and the tokens that each of them gave.
+
+    A text without any whole round is left out.
+    """
     result = generate(
         pair.target,
         pair.draft,
@@ -58,8 +62,9 @@ def live_texts(
         whole = [
             (start, entry.accepted + 1) for start, entry in zip(starts, figures.rounds, strict=False) if not entry.cut
         ]
-        places, kept = zip(*whole, strict=True)
-        found.append((SampledText(tuple(text), places), list(kept)))
+        if whole:
+            places, kept = zip(*whole, strict=True)
+            found.append((SampledText(tuple(text), places), list(kept)))
     return found
 
 
@@ -88,15 +93,18 @@ def measure(
 
 
 def agreement(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row for every method: rounds, tau of both kinds, and the relative difference with its interval."""
+    """A row for every method: prompts, rounds, tau of both kinds, and the relative difference with its interval."""
     rows = []
     for method in dict.fromkeys(entry["method"] for entry in records):
-        own = [entry for entry in records if entry["method"] == method]
+        own = [entry for entry in records if entry["method"] == method and entry["live"]]
+        if not own:
+            continue
         live, replay = ([sum(entry[kind]) for entry in own] for kind in ("live", "taus"))
         rounds = sum(len(entry["live"]) for entry in own)
         rows.append(
             {
                 "method": method,
+                "prompts": len(own),
                 "rounds": rounds,
                 "live": sum(live) / rounds,
                 "replay": sum(replay) / rounds,
@@ -122,8 +130,12 @@ def main() -> None:
     options = parser.parse_args()
 
     entries = entries_for(options.tree, options.method or METHODS)
+    depth = max(entry.policy.max_depth for entry in entries)
+    # One token comes with the prompt, and a round may keep a whole path and adds one of its own.
+    if options.tokens < depth + 2:
+        parser.error(f"--tokens {options.tokens} is less than a whole round: trees of depth {depth} need {depth + 2}")
     chosen = choose(load_prompts(options.questions), count=options.count, seed=options.seed)
-    room = options.tokens + max(entry.policy.max_depth for entry in entries)
+    room = options.tokens + depth
     pair = load_pair(
         options.target, options.draft, chosen, None, None, trust_remote_code=False, ignore_config=False, room=room
     )
@@ -136,6 +148,7 @@ def main() -> None:
         "tree": options.tree,
         "methods": [entry.name for entry in entries],
         "prompts": [prompt.name for prompt, _ in pair.prompts],
+        "prompts_checksum": crc32(repr([asdict(prompt) for prompt, _ in pair.prompts]).encode()),
         "questions": options.questions.name if options.questions else "our own",
         "texts": options.texts,
         "tokens": options.tokens,

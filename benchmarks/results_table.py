@@ -24,7 +24,7 @@ def table(runs: list[Run]) -> str:
     """A Markdown table, one line per method and tree and a pair of columns per run, and how it was made.
 
     Args:
-        runs: of each run its manifest and its summary.
+        runs: of each run its manifest and its summary. Cells of a row that a run lacks stay empty.
     """
     targets = [manifest["settings"]["target"] for manifest, _ in runs]
     rows = [
@@ -33,14 +33,12 @@ def table(runs: list[Run]) -> str:
     papers = {(row["tree"], row["method"]): row["paper"] for _, summary in runs for row in summary["paper"]}
     lines = ["| method | tree |" + "".join(f" tau, {target} | over RRSw |" for target in targets) + " paper |"]
     lines.append("|---|---|" + "---|---|" * len(runs) + "---|")
-    for cell in rows[0]:
+    for cell in dict.fromkeys(cell for own in rows for cell in own):
         tree, method = cell
         cells = [method, f"`{tree}`"]
         for own in rows:
-            row = own[cell]
-            gain = row["gain"]
-            cells.append(f"{row['tau']['value']:.2f}")
-            cells.append(f"{gain['value']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%})" if gain else "")
+            row = own.get(cell)
+            cells += [f"{row['tau']['value']:.2f}", share(row["gain"])] if row else ["", ""]
         cells.append(f"{papers[cell]:+.1%}" if cell in papers else "")
         lines.append("| " + " | ".join(cells) + " |")
     first = runs[0][0]["settings"]
@@ -58,16 +56,25 @@ def table(runs: list[Run]) -> str:
     return "\n".join(lines)
 
 
+def share(gain: dict[str, Any] | None) -> str:
+    """A gain with its interval, which few prompts do not have."""
+    if gain is None:
+        return ""
+    ends = f" ({gain['low']:+.1%} to {gain['high']:+.1%})" if gain["low"] is not None else ""
+    return f"{gain['value']:+.1%}{ends}"
+
+
 def made(manifest: dict[str, Any], summary: dict[str, Any]) -> str:
     """One sentence on what a run was made with, and whether it has seen all of its prompts."""
     settings, machine = manifest["settings"], manifest["machine"]
+    machines = [machine, *(again["machine"] for again in manifest.get("continued", ()))]
     seen, of = min(row["prompts"] for row in summary["rows"] if row["group"] == "all"), len(settings["prompts"])
     prompts = f"{of} prompts" if seen == of else f"{seen} of {of} prompts so far"
-    place = machine["accelerator"] or f"{machine['processor']}, {machine['cores']} cores"
+    places = dict.fromkeys(own["accelerator"] or f"{own['processor']}, {own['cores']} cores" for own in machines)
     versions = machine["versions"]
     return (
         f"{settings['target']}: {prompts}, draft {settings['draft']}, {settings['dtype']}, torch {versions['torch']}, "
-        f"transformers {versions['transformers']}, {place}."
+        f"transformers {versions['transformers']}, {' and '.join(places)}."
     )
 
 

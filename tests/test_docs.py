@@ -16,6 +16,7 @@ from random_trees import random_tree
 from tiny_models import tiny_llama
 from univer import methods, outcome_law
 from univer.bench.folder import RunFolder
+from univer.bench.machine import machine
 from univer.bench.summary import summarise
 from univer.methods import _registry
 
@@ -90,6 +91,38 @@ def test_the_page_of_results_shows_run_folders_and_refuses_what_it_does_not_know
     (tmp_path / "other.json").write_text('{"what": 1}', encoding="utf-8")
     with pytest.raises(ValueError, match="no result file that the page of results knows"):
         RESULTS_HOOK["page"](tmp_path)
+
+
+@pytest.mark.parametrize(("asked", "said"), [(6, "6 prompts"), (9, "6 of 9 prompts so far")])
+def test_the_page_of_results_says_how_many_prompts_a_run_has_seen(tmp_path: Path, asked: int, said: str) -> None:
+    names = [str(number) for number in range(asked)]
+    run = RunFolder.open(tmp_path / "small", "replay", {"prompts": names})
+    record = {"source": "replay", "group": "qa", "draft": "d", "tree": "2x1", "temperature": 1.0, "method": "rrsw"}
+    for prompt in names[:6]:
+        run.append(record | {"prompt": prompt, "taus": [1.5]})
+    run.finish(summarise(run.records))
+    assert f"`univer replay`, {said}, " in RESULTS_HOOK["page"](tmp_path)
+
+
+@pytest.mark.parametrize(("row", "said"), [({}, "9 prompts x"), ({"prompts": 6}, "6 of 9 prompts so far x")])
+def test_the_page_of_results_shows_agreement_also_of_older_runs(tmp_path: Path, row: dict[str, int], said: str) -> None:
+    settings = {"target": "t", "draft": "d", "tree": "2x3", "temperature": 1.0, "dtype": "float32", "texts": 4}
+    settings |= {"tokens": 48, "seed": 0, "prompts": list("123456789")}
+    difference = {"value": 0.01, "low": None, "high": None}
+    row = {"method": "rrsw", "rounds": 40, "live": 2.0, "replay": 1.98, "difference": difference} | row
+    RunFolder.open(tmp_path / "agreement", "agreement", settings).finish({"agreement": [row]})
+    page = RESULTS_HOOK["page"](tmp_path)
+    assert f"float32, {said} 4 texts" in page
+    assert "| rrsw | 40 | 2.000 | 1.980 | +1.0% |" in page
+
+
+def test_the_page_of_results_shows_a_verification_without_a_target(tmp_path: Path) -> None:
+    found = {"settings": {"vocabulary": 512, "tree": "2x5", "rounds": 3, "target": None}, "machine": machine()}
+    found |= {"seconds": {"univer (drawn)": [0.002, 0.001, 0.003]}, "added_memory": {"univer (drawn)": 0.1}}
+    (tmp_path / "verification.json").write_text(json.dumps(found), encoding="utf-8")
+    page = RESULTS_HOOK["page"](tmp_path)
+    assert "Medians of 3 rounds, tree 2x5, vocabulary 512; " in page
+    assert "| what | milliseconds |\n| --- | --- |\n| univer (drawn) | 2.0 |\n" in page
 
 
 def test_the_table_of_methods_is_complete() -> None:

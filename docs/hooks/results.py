@@ -35,7 +35,7 @@ def on_serve(server: Any, **_: Any) -> None:
 
 
 def page(folder: Path) -> str:
-    """The page in Markdown: a section for every result file and for every finished run.
+    """The page in Markdown: a section for every result file and for every run with a summary.
 
     Args:
         folder: holds the result files and run folders.
@@ -116,23 +116,28 @@ def _agreement(manifest: Figures, summary: Figures) -> list[str]:
         (row["method"], str(row["rounds"]), f"{row['live']:.3f}", f"{row['replay']:.3f}", _share(row["difference"]))
         for row in summary["agreement"]
     ]
+    # Older runs do not say of how many prompts their rows are.
+    of = len(settings["prompts"])
+    prompts = _prompts(min((row.get("prompts", of) for row in summary["agreement"]), default=0), of)
     made = (
         f"{settings['target']} with {settings['draft']} as draft, tree `{settings['tree']}`, temperature "
-        f"{settings['temperature']:g}, {settings['dtype']}, {len(settings['prompts'])} prompts x {settings['texts']} "
+        f"{settings['temperature']:g}, {settings['dtype']}, {prompts} x {settings['texts']} "
         f"texts x {settings['tokens']} tokens, seed {settings['seed']}; {_machine(manifest['machine'])}.\n"
     )
     return [made, *_table(("method", "rounds", "live tau", "replay tau", "live over replay"), rows)]
 
 
 def _verification(content: Figures) -> list[str]:
-    """Output of `benchmarks/verification.py`: what a decision costs beside the pass of the target."""
+    """Output of `benchmarks/verification.py`: what a decision costs, beside the pass of a target if one was given."""
     seconds = {name: median(times) for name, times in content["seconds"].items()}
-    whole = seconds["target pass"]
-    rows = [(name, f"{1000 * time:.1f}", f"{time / whole:.2%}") for name, time in seconds.items()]
+    head, rows = ["what", "milliseconds"], [[name, f"{1000 * time:.1f}"] for name, time in seconds.items()]
     settings = content["settings"]
-    made = f"Medians of {settings['rounds']} rounds, tree {settings['tree']}, vocabulary {settings['vocabulary']}, "
-    made += f"{settings['target']}; {_machine(content['machine'])}.\n"
-    return [made, *_table(("what", "milliseconds", "of the target pass"), rows)]
+    made = f"Medians of {settings['rounds']} rounds, tree {settings['tree']}, vocabulary {settings['vocabulary']}"
+    if whole := seconds.get("target pass"):
+        head.append("of the target pass")
+        rows = [[*cells, f"{time / whole:.2%}"] for cells, time in zip(rows, seconds.values(), strict=True)]
+        made += f", {settings['target']}"
+    return [f"{made}; {_machine(content['machine'])}.\n", *_table(head, rows)]
 
 
 def _run(path: Path) -> str:
@@ -146,7 +151,11 @@ def _run(path: Path) -> str:
     head += ["tokens/s", "speed-up"] if live else []
     paper = {(row["tree"], row["temperature"], row["method"]): row["paper"] for row in summary.get("paper", ())}
     head += ["paper"] if paper else []
-    lines = [f"## {path.name}\n", f"`univer {manifest['kind']}`, {_machine(manifest['machine'])}.\n"]
+    machines = [manifest["machine"], *(again["machine"] for again in manifest.get("continued", ()))]
+    made = [f"`univer {manifest['kind']}`", " and ".join(dict.fromkeys(map(_machine, machines)))]
+    if isinstance(named := manifest["settings"].get("prompts"), list):
+        made.insert(1, _prompts(min(row["prompts"] for row in summary["rows"] if row["group"] == "all"), len(named)))
+    lines = [f"## {path.name}\n", f"{', '.join(made)}.\n"]
     for group in dict.fromkeys(row["group"] for row in summary["rows"]):
         rows = []
         for row in (row for row in summary["rows"] if row["group"] == group):
@@ -168,6 +177,11 @@ def _compared(content: Figures) -> str:
         f"{settings['dtype']}, {prompts} prompts x {settings['places']} contexts x {settings['drafted']} trees, "
         f"exact outcome law, seed {settings['seed']}; {_machine(settings['machine'])}."
     )
+
+
+def _prompts(seen: int, of: int) -> str:
+    """How many prompts figures are over; a run that was interrupted has not seen all of its own."""
+    return f"{of} prompts" if seen == of else f"{seen} of {of} prompts so far"
 
 
 def _machine(machine: Figures) -> str:

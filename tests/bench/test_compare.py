@@ -50,6 +50,13 @@ def test_methods_of_one_law_are_judged_on_the_same_trees(comparison: Comparison)
     assert mixed == pytest.approx(greedy, abs=1e-4)  # at two children `mixed` plans what `greedy` does
 
 
+def test_prompts_that_could_not_be_told_apart_are_refused(models: tuple[torch.nn.Module, IndependentDraft]) -> None:
+    result = prepare(["2x3"], ["univer"])
+    with pytest.raises(ValueError, match="two prompts are called '0'"):
+        compare(*models, [PROMPTS[0], PROMPTS[0]], ["2x3"], ["univer"], into=result, **SETTINGS)
+    assert list(result.taus) == ["0"]
+
+
 def test_a_seed_repeats_the_figures(models: tuple[torch.nn.Module, IndependentDraft], comparison: Comparison) -> None:
     torch.manual_seed(123)
     again = compare(*models, PROMPTS, ["2x3"], ["univer", "rrsw"], **SETTINGS)

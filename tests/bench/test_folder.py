@@ -61,6 +61,11 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
         RunFolder(tmp_path)
 
 
+def test_what_a_process_left_that_was_killed_at_once_is_no_obstacle(tmp_path):
+    (tmp_path / "manifest.partial").write_text('{"form')
+    assert RunFolder.open(tmp_path, "replay", {}).records == []
+
+
 def test_other_machines_that_measured_are_named_once(tmp_path):
     run = RunFolder.open(tmp_path / "run", "spec-bench", {})
     run.add_workers([run.manifest["machine"]])

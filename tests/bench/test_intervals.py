@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from univer.bench.intervals import gain_interval, mean_interval
+from univer.bench.intervals import gain_change, gain_interval, mean_interval
 
 
 def test_pairing_removes_what_prompts_share() -> None:
@@ -17,6 +17,21 @@ def test_pairing_removes_what_prompts_share() -> None:
     assert mean.high is not None
     assert 0.045 < gain.low < gain.value < gain.high < 0.055
     assert mean.high - mean.low > 0.5
+
+
+def test_a_change_of_gains_is_told_where_prompts_share_it() -> None:
+    """The gain is larger by 4 points on every prompt, and what both gains share varies far more."""
+    rng = np.random.default_rng(0)
+    first, last = rng.uniform(1, 6, (2, 20))
+    shared = rng.normal(0, 0.05, 20)
+    change = gain_change(last * (1.06 + shared), last, first * (1.02 + shared), first)
+    assert change.low is not None
+    assert change.high is not None
+    assert 0 < change.low < change.value < change.high
+    ratio = (last * (1.06 + shared)).mean() / last.mean() - (first * (1.02 + shared)).mean() / first.mean()
+    assert change.value == pytest.approx(ratio)
+    swapped = gain_change(first * (1.02 + shared), first, last * (1.06 + shared), last)
+    assert swapped.value == pytest.approx(-change.value)
 
 
 def test_coverage_of_the_interval() -> None:

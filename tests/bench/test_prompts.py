@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,29 @@ def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
     path.write_text("\n", encoding="utf-8")
     with pytest.raises(ValueError, match="holds no prompts"):
         load_prompts(path)
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ({"question_id": 7, "text": "b"}, "two prompts are called '7'"),
+        ({"question_id": "1", "text": "b", "kind": "all"}, "line 2: a kind called 'all', which stands for all prompts"),
+        ({"text": "bad \ud800 text"}, "line 2: half of a surrogate pair"),
+    ],
+)
+def test_what_results_could_not_tell_or_models_not_read_is_refused(
+    second: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text('{"question_id": 7, "text": "a"}\n' + json.dumps(second) + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        load_prompts(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text('{"text": "a"}\n', encoding="utf-8-sig")
+    assert [prompt.text for prompt in load_prompts(path)] == ["a"]
 
 
 def test_the_chat_template_is_used_once() -> None:

@@ -85,6 +85,7 @@ def test_speed_is_compared_per_token_on_shared_prompts():
 def test_every_turn_has_a_prefill_of_its_own():
     summary = summarise([live("1", "plain", 12, 10.0, turns=2)])
     assert row_of(summary, "plain")["rate"] == pytest.approx(1.0)
+    assert row_of(summary, "plain")["phases"]["prefill"] == pytest.approx(3.5)
 
 
 def test_the_order_of_the_records_does_not_matter():

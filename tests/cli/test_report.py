@@ -1,6 +1,8 @@
 """`univer report` from the command line."""
 
+import io
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -27,6 +29,16 @@ def test_a_report_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert sentence.startswith("UniVer on the tree 3x3 gets ")
     assert where == "report.html with 5 plots beside it"
     assert len(list(run.parent.glob("report*"))) == 6
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_a_terminal_that_lacks_signs_of_the_page(run: Path, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    printed = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(printed, encoding=encoding, write_through=True))
+    assert main(["report", "run", "--output", "seite-\u6f22.html"]) == 0
+    sentence, where = printed.getvalue().decode(encoding).splitlines()
+    assert re.search(r" gets \d+\.\d % more tokens .* \(95 % interval [+-]\d", sentence)
+    assert where.startswith("seite-?.html with ")
 
 
 def test_json_and_a_wish(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,12 @@
 """`univer reproduce` on a tiny model."""
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from univer.bench.folder import RunFolder
 from univer.bench.summary import summarise
@@ -101,6 +104,38 @@ def test_bad_input_is_one_line(
     assert message in error
     assert "Traceback" not in error
     assert not (tmp_path / "run").exists()
+
+
+def test_other_weights_of_the_same_name_do_not_go_into_the_same_folder(
+    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "run"
+    other = tmp_path / "other" / Path(models[1]).name
+    shutil.copytree(models[1], other)
+    weights = load_file(other / "model.safetensors")
+    weights["model.norm.weight"] *= 1.1
+    save_file(weights, other / "model.safetensors", {"format": "pt"})
+    arguments = [*CONTEXTS, "--output", str(place)]
+    assert main(["reproduce", "depth", *models, *arguments]) == 0
+    before = (place / "records.jsonl").read_text()
+    assert main(["reproduce", "depth", "--target", str(other), *models[2:], *arguments]) == 2
+    assert "models of other weights, though of the same names" in capsys.readouterr().err
+    assert (place / "records.jsonl").read_text() == before
+
+
+def test_a_run_that_the_user_ended_says_how_many_prompts_it_saw(
+    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: RunFolder, record: dict[str, Any]) -> None:
+        if len(self.records) == 20:  # all rows of the first prompt
+            raise KeyboardInterrupt
+        append(self, record)
+
+    append = RunFolder.append
+    monkeypatch.setattr(RunFolder, "append", interrupted)
+    assert main(["reproduce", "depth", *models, *CONTEXTS, "--output", str(tmp_path / "run")]) == 130
+    shown = capsys.readouterr().out
+    assert "1 of 2 prompts (questions.jsonl), seed 0; fewer than 6 prompts" in shown
 
 
 def test_other_settings_do_not_go_into_the_same_folder(

@@ -208,7 +208,7 @@ def compare(
         The comparison.
 
     Raises:
-        ValueError: nothing to compare with, or a setting that the engine refuses.
+        ValueError: nothing to compare with, two prompts of one name, or a setting that the engine refuses.
     """
     sampling = sampling or Sampling()
     result = into or prepare(trees, names)
@@ -237,6 +237,8 @@ def compare(
         progress(done)
 
     for number, (prompt, input_ids) in enumerate(prompts):
+        if prompt.name in result.taus:
+            raise ValueError(f"two prompts are called {prompt.name!r}: give each a name of its own")
         drafted_here = contexts(
             target,
             draft,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -159,7 +159,7 @@ def sample_text(
         input_ids: the prompt `[1, L]`.
         sampling: settings of the target's laws.
         draft_sampling: settings of the draft's laws.
-        places: how many places of the text.
+        places: how many places of the text; a text of few rounds has fewer.
         new_tokens: length of the text; it does not stop at an end-of-text token.
         seed: of the text.
         generation_config: in place of the target's.
@@ -263,6 +263,22 @@ def drafted_trees(
                         nodes.forget()
                     rows = sampling.laws(nodes.read(own), f"place {place}")
                     yield Context(place, tree, _spread(rows, asked, len(tree)), growth)
+
+
+def contexts_each(taus: Iterable[Sequence[float]], drafted: int) -> str:
+    """How many contexts there were of every prompt, in words: a short text has fewer places than were asked for.
+
+    Args:
+        taus: per prompt and row, one figure for every tree.
+        drafted: trees of every context.
+
+    Example:
+        >>> contexts_each([[1.5, 1.7], [1.2]], drafted=1)
+        '1 to 2 contexts each'
+    """
+    counts = {len(own) // drafted for own in taus}
+    fewest, most = min(counts), max(counts)
+    return f"{most} contexts each" if fewest == most else f"{fewest} to {most} contexts each"
 
 
 def paths_of(tree: DraftTree, nodes: Sequence[int]) -> list[tuple[int, ...]]:

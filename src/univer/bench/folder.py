@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import univer
+from univer.bench.lock import FolderLock, hold
 from univer.bench.machine import machine
+from univer.bench.settings import check_same
 
 FORMAT = 1
 MANIFEST, RECORDS, SUMMARY = "manifest.json", "records.jsonl", "summary.json"
@@ -66,6 +68,7 @@ class RunFolder:
         self._records = self._read()
         self._done = {key(record) for record in self._records}
         self._at_work = False
+        self._lock: FolderLock | None = None
 
     @classmethod
     def open(cls, path: str | Path, kind: str, settings: Mapping[str, Any]) -> RunFolder:
@@ -77,22 +80,20 @@ class RunFolder:
             settings: everything the figures depend on, as JSON has it.
 
         Raises:
-            ValueError: the folder holds something else, or a run of another kind or with other settings, which are
-                named.
+            ValueError: the folder holds something else, a run of another kind or with other settings, which are named,
+                or another process is at work in it.
         """
         folder, wanted = Path(path), json.loads(json.dumps(dict(settings)))
         if (folder / MANIFEST).exists():
+            lock = hold(folder)
             run = cls(folder)
             run._same(kind, wanted)
-            return run
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ValueError(f"{folder} exists already and is not the folder of a run: choose a new one")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ValueError(f"{folder} cannot be made ({error.strerror}): choose another folder") from error
-        _write(folder / MANIFEST, {"format": FORMAT, "kind": kind, "settings": wanted, **_circumstances()})
-        return cls(folder)
+        else:
+            lock = make_empty(folder, MANIFEST, "run")
+            _write(folder / MANIFEST, {"format": FORMAT, "kind": kind, "settings": wanted, **_circumstances()})
+            run = cls(folder)
+        run._lock = lock
+        return run
 
     @property
     def records(self) -> list[Record]:
@@ -168,20 +169,37 @@ class RunFolder:
     def _same(self, kind: str, settings: dict[str, Any]) -> None:
         if self.manifest["kind"] != kind:
             raise ValueError(f"{self.path} holds a run of kind {self.manifest['kind']!r}, not {kind!r}")
-        held, wanted = _flat(self.manifest["settings"]), _flat(settings)
-        for name in {**held, **wanted}:
-            if held.get(name) != wanted.get(name):
-                one, other = _differing(held.get(name), wanted.get(name))
-                raise ValueError(
-                    f"{self.path} holds a run with {name} = {one}, not {other}: choose another folder, or the same "
-                    "settings to go on with it"
-                )
+        check_same(self.manifest["settings"], settings, f"{self.path} holds a run")
         # What a killed process left of its last line would run into the next record.
         path = self.path / RECORDS
         if path.exists():
             whole = path.read_bytes().rfind(b"\n") + 1
             if whole < path.stat().st_size:
                 os.truncate(path, whole)
+
+
+def make_empty(folder: Path, manifest: str, what: str) -> FolderLock:
+    """Make a folder for a run, or take one that is empty.
+
+    Args:
+        folder: the folder.
+        manifest: name of its manifest, of which a killed process may have left a beginning.
+        what: what is to go into it.
+
+    Returns:
+        Its lock.
+
+    Raises:
+        ValueError: it cannot be made, or holds something.
+    """
+    left = {Path(manifest).with_suffix(".partial").name, f"{manifest}.partial"}
+    if folder.exists() and (not folder.is_dir() or any(file.name not in left for file in folder.iterdir())):
+        raise ValueError(f"{folder} exists already and is not the folder of a {what}: choose a new one")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{folder} cannot be made ({error.strerror}): choose another folder") from error
+    return hold(folder)
 
 
 def commit() -> str | None:
@@ -210,27 +228,6 @@ def commit() -> str | None:
 def _circumstances() -> dict[str, Any]:
     """Where and when something is measured, and with which version."""
     return {"machine": machine(), "commit": commit(), "started": datetime.now(UTC).isoformat(timespec="seconds")}
-
-
-def _flat(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
-    """Settings without nesting, by names such as `experiment.places`."""
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found |= _flat(value, f"{within}{name}.") if value and isinstance(value, dict) else {within + name: value}
-    return found
-
-
-def _differing(one: object, other: object) -> tuple[str, str]:
-    """Two values in short, so that it can be seen where they differ."""
-    texts = repr(one), repr(other)
-    if max(map(len, texts)) <= 60:
-        return texts
-    if isinstance(one, list) and isinstance(other, list) and len(one) != len(other):
-        return f"{len(one)} entries", f"{len(other)} entries"
-    same = next((place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
-    start = max(0, same - 20)
-    first, second = (("..." if start else "") + text[start : start + 50] + "..." for text in texts)
-    return first, second
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

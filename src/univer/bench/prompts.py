@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -11,6 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+# What tables call the rows over all prompts.
+EVERY_KIND = "all"
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
         The prompts.
 
     Raises:
-        ValueError: the file cannot be read, a line is no prompt or has an empty text, or there are no prompts.
+        ValueError: the file cannot be read, a line is no prompt or has an empty text, two prompts have one name, or
+            there are no prompts.
 
     Example:
         >>> [prompt.kind for prompt in load_prompts(limit=2)]
@@ -51,7 +56,7 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
     """
     source = files("univer.bench").joinpath("prompts.jsonl") if path is None else Path(path)
     try:
-        content = source.read_text(encoding="utf-8")
+        content = source.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as text in UTF-8 ({error})") from error
     prompts: list[Prompt] = []
@@ -63,6 +68,7 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
                 raise ValueError(f"{path}, line {number}: {error}") from error
     if not prompts:
         raise ValueError(f"{path} holds no prompts")
+    check_names(prompts)
     seen: dict[str, int] = {}
     turns = []
     for prompt in prompts:
@@ -84,8 +90,25 @@ def _read(line: str, number: int) -> Prompt:
         raise ValueError("no prompt: expected an object with 'text', or with a list 'turns' of texts")
     if not all(turn.strip() for turn in said):
         raise ValueError("an empty text")
-    kind = entry.get("category", entry.get("kind", "prompt"))
-    return Prompt(str(entry.get("question_id", number)), str(kind), said[0], tuple(said[1:]))
+    kind, name = str(entry.get("category", entry.get("kind", "prompt"))), str(entry.get("question_id", number))
+    try:
+        "".join([kind, name, *said]).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"half of a surrogate pair, which is no character ({error})") from error
+    if kind == EVERY_KIND:
+        raise ValueError(f"a kind called {kind!r}, which stands for all prompts in results: call it otherwise")
+    return Prompt(name, kind, said[0], tuple(said[1:]))
+
+
+def check_names(prompts: Sequence[Prompt]) -> None:
+    """Refuse prompts whose results could not be told apart.
+
+    Raises:
+        ValueError: two have one name.
+    """
+    counts = Counter(prompt.name for prompt in prompts)
+    if repeated := [name for name, count in counts.items() if count > 1]:
+        raise ValueError(f"two prompts are called {min(repeated)!r}: give each a question_id of its own")
 
 
 def encode(tokenizer: Any, text: str, earlier: Sequence[tuple[str, str]] = ()) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from univer.bench.prompts import Prompt
+from univer.bench.prompts import Prompt, check_names
 
 MULTI_TURN = "multi-turn conversation"
 # Spec-Bench took these categories from MT-bench; together they are one of its six task groups.
@@ -45,9 +45,7 @@ def choose(
         >>> [prompt.name for prompt in choose(prompts)]
         ['81', '181', '82']
     """
-    names = [prompt.name for prompt in prompts]
-    if repeated := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"two prompts are called {min(repeated)!r}: give each a question_id of its own")
+    check_names(prompts)
     grouped: dict[str, list[Prompt]] = {}
     for prompt in prompts:
         group = task_group(prompt.kind)

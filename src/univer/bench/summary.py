@@ -8,8 +8,9 @@ from typing import Any
 
 from univer.bench.folder import Record
 from univer.bench.intervals import Interval, gain_interval, mean_interval
+from univer.bench.prompts import EVERY_KIND
 
-REFERENCE, PLAIN, ALL = "rrsw", "plain", "all"
+REFERENCE, PLAIN, ALL = "rrsw", "plain", EVERY_KIND
 # A row stands for the records that share these.
 CELL = ("draft", "tree", "method", "temperature")
 
@@ -35,7 +36,7 @@ def summarise(
         `nodes`, `tau`, `gain` with `reference_tree`, the tree of its reference, `survival` (probability that at least
         1, 2, ... drafted tokens are kept), `conditional` (the same given one token less) and, from live runs, `rate`
         (tokens per second without the prefill), `speedup` (over plain decoding) and `phases` (seconds of a round by
-        phase; of the prefill, seconds of a text). What was not measured is None. Where records have an `error` or a
+        phase; of the prefill, seconds of a turn). What was not measured is None. Where records have an `error` or a
         `bound`, a row has the mean `error` and the `gap`, the mean distance of tau to the bound.
 
     Example:
@@ -162,10 +163,9 @@ def _speedup(own: dict[str, Record], plain: dict[str, Record]) -> dict[str, Any]
 
 
 def _phases(records: Sequence[Record]) -> dict[str, float]:
-    rounds = sum(record["rounds"] for record in records)
+    rounds, turns = (sum(record.get(name, 1) for record in records) for name in ("rounds", "turns"))
     return {
-        phase: sum(record["seconds"][phase] for record in records)
-        / max(1, len(records) if phase == "prefill" else rounds)
+        phase: sum(record["seconds"][phase] for record in records) / max(1, turns if phase == "prefill" else rounds)
         for phase in records[0]["seconds"]
     }
 

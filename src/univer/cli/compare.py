@@ -147,6 +147,7 @@ def compare(
 
 
 def _print(comparison: "Comparison", interrupted: bool) -> None:
+    from univer.bench.contexts import contexts_each
     from univer.cli.terminal import print_table, standard_output
 
     console = standard_output()
@@ -172,10 +173,11 @@ def _print(comparison: "Comparison", interrupted: bool) -> None:
         )
     print_table(COLUMNS, cells)
     settings = comparison.settings
+    found = contexts_each((taus for own in comparison.taus.values() for taus in own.values()), settings["drafted"])
     versions = settings["machine"]["versions"]
     console.print(
         f"{settings['target']} with {settings['draft']}, {settings['dtype']} on {settings['device']}, "
-        f"temperature {settings['temperature']}, {len(comparison.taus)} prompts, {settings['places']} contexts each, "
+        f"temperature {settings['temperature']}, {len(comparison.taus)} prompts, {found}, "
         f"{settings['drafted']} drafted trees per context and law, seed {settings['seed']}, "
         f"univer {versions['univer']}, torch {versions['torch']}, transformers {versions['transformers']}"
         + (" (interrupted: the prompts finished so far)" if interrupted else ""),

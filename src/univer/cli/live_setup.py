@@ -6,6 +6,7 @@ from typing import Any
 from zlib import crc32
 
 from univer.bench.cells import cells_of
+from univer.bench.checksum import weights_checksum
 from univer.bench.live import LiveBench
 from univer.bench.prompts import Prompt
 from univer.bench.shards import Plan, shards_of
@@ -100,6 +101,7 @@ class LiveSetup:
             "device": model.device.type,
             "prompts": [prompt.name for prompt in fitting],
             "prompts_checksum": crc32(repr([asdict(prompt) for prompt in fitting]).encode()),
+            "weights_checksum": weights_checksum(model, drafts.values()),
             "left_out": notes,
         }
         keys = [cell.key(prompt) for prompt in fitting for cell in cells]

@@ -80,7 +80,7 @@ def replay(
         typer.echo(json.dumps(found, indent=1))
     else:
         laws = {(entry_tree, entry.name): entry.law for entry_tree, entry in rows}
-        _print(folder, summary["rows"], laws, interrupted)
+        _print(folder, summary["rows"], records, laws, interrupted)
     return 130 if interrupted else 0
 
 
@@ -96,8 +96,13 @@ def _ordered(methods: list[str] | None, order: str | None) -> list[str] | None:
 
 
 def _print(
-    folder: "TraceFolder", rows: list[dict[str, Any]], laws: dict[tuple[str, str], str], interrupted: bool
+    folder: "TraceFolder",
+    rows: list[dict[str, Any]],
+    records: list[dict[str, Any]],
+    laws: dict[tuple[str, str], str],
+    interrupted: bool,
 ) -> None:
+    from univer.bench.contexts import contexts_each
     from univer.bench.intervals import intervals_note
     from univer.cli.terminal import print_table, standard_output
 
@@ -123,10 +128,11 @@ def _print(
     print_table(COLUMNS, cells)
     settings = folder.settings
     recorded = len(folder.prompts)
+    each = contexts_each((record["taus"] for record in records), settings["drafted"])
     console.print(
         f"{settings['target']} with {settings['draft']}, {settings['dtype']} on {settings['device']}, "
         f"temperature {settings['sampling']['temperature']}, {max(row['prompts'] for row in overall)} of {recorded} "
-        f"prompts, {settings['places']} contexts each, {settings['drafted']} drafted trees per context and law, seed "
+        f"prompts, {each}, {settings['drafted']} drafted trees per context and law, seed "
         f"{settings['seed']}, "
         + (f"rows lack at most {settings['tail']:g} of their mass; " if settings["tail"] else "whole rows; ")
         + intervals_note(max(row["prompts"] for row in overall))

@@ -1,6 +1,7 @@
 """`univer report`: a page and plots that show what runs measured."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +48,12 @@ def report(
         images = [str(image) for image in made.images]
         typer.echo(json.dumps({"page": str(made.page), "images": images, "sentence": made.sentence, "row": made.row}))
         return 0
-    typer.echo(made.sentence)
-    typer.echo(f"{made.page} with {len(made.images)} plot{'s' * (len(made.images) != 1)} beside it")
+    typer.echo(_plain(made.sentence))
+    typer.echo(_plain(f"{made.page} with {len(made.images)} plot{'s' * (len(made.images) != 1)} beside it"))
     return 0
+
+
+def _plain(text: str) -> str:
+    """A text of the page for a terminal, which may lack its fine spaces, its minus signs and whatever names hold."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.replace("\u202f", " ").replace("\u2212", "-").encode(encoding, errors="replace").decode(encoding)

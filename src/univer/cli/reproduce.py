@@ -98,6 +98,7 @@ def _replayed(
     quiet: bool,
 ) -> "tuple[RunFolder, bool]":
     """Measure tau by exact outcome laws."""
+    from univer.bench.checksum import weights_checksum
     from univer.bench.folder import RunFolder
     from univer.bench.reproduce import entries_of, measure
     from univer.cli.pair import load_pair
@@ -120,6 +121,7 @@ def _replayed(
         "draft": Path(pair.draft.name).name,
         "dtype": str(pair.target.dtype).removeprefix("torch."),
         "device": pair.target.device.type,
+        "weights_checksum": weights_checksum(pair.target, [pair.draft]),
     }
     folder = RunFolder.open(place, KIND, settings)
     growths = len({entry.growth for _, entry in entries})

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from univer.bench.intervals import intervals_note
+from univer.bench.intervals import gain_change, intervals_note
 from univer.bench.paper import PAPER, UNIVER_GAINS
-from univer.bench.summary import ALL
+from univer.bench.summary import ALL, REFERENCE, tau_of
 from univer.cli.terminal import print_table, standard_output
 
 if TYPE_CHECKING:
     from univer.bench.experiments import Experiment
-    from univer.bench.folder import RunFolder
+    from univer.bench.folder import Record, RunFolder
 
 __all__ = ["print_experiment"]
 
@@ -40,10 +40,10 @@ def print_experiment(experiment: "Experiment", summary: dict[str, Any], folder: 
     else:
         _print_cells(whole, summary["paper"])
         if len(experiment.trees) * len(experiment.temperatures) > 2:
-            _print_trends(whole)
+            _print_trends(whole, folder.records)
         else:
             _print_groups(rows)
-    _print_settings(folder, interrupted)
+    _print_settings(folder, max(row["prompts"] for row in whole), interrupted)
 
 
 def _print_cells(rows: Sequence[Row], paper: Sequence[Row]) -> None:
@@ -85,32 +85,61 @@ def _print_groups(rows: Sequence[Row]) -> None:
         standard_output().print()
 
 
-def _print_trends(rows: Sequence[Row]) -> None:
+def _print_trends(rows: Sequence[Row], records: Sequence["Record"]) -> None:
     """Whether gains rise along the rows of the experiment."""
     console = standard_output()
     trees, temperatures = (list(dict.fromkeys(row[name] for row in rows)) for name in ("tree", "temperature"))
-    by_cell = {(row["tree"], row["temperature"], row["method"]): row["gain"] for row in rows}
+    known = {(row["tree"], row["temperature"], row["method"]): row["gain"] for row in rows}
     for method in dict.fromkeys(row["method"] for row in rows if row["gain"]):
+        series = {f"{method}, {trees[0]} to {trees[-1]}": [(tree, temperatures[0]) for tree in trees]}
         if len(temperatures) > 1:
-            for tree in trees:
-                gains = [by_cell.get((tree, temperature, method)) for temperature in sorted(temperatures)]
-                console.print(f"{method} on {tree}, rising temperature: {_trend(gains)}", soft_wrap=True)
-        else:
-            gains = [by_cell.get((tree, temperatures[0], method)) for tree in trees]
-            console.print(f"{method}, {' to '.join((trees[0], trees[-1]))}: {_trend(gains)}", soft_wrap=True)
+            series = {
+                f"{method} on {tree}, rising temperature": [(tree, value) for value in sorted(temperatures)]
+                for tree in trees
+            }
+        for title, places in series.items():
+            gains = [gain for place in places if (gain := known.get((*place, method))) is not None]
+            ends = [_taus(records, place, name) for place in (places[-1], places[0]) for name in (method, REFERENCE)]
+            console.print(f"{title}: {_trend(gains, ends)}", soft_wrap=True)
     console.print()
 
 
-def _trend(gains: Sequence[Row | None]) -> str:
-    known = [gain for gain in gains if gain is not None]
-    values = [gain["value"] for gain in known]
+def _taus(records: Sequence["Record"], place: tuple[str, float], method: str) -> dict[str, float]:
+    """tau of a method on every prompt."""
+    return {
+        record["prompt"]: tau
+        for record in records
+        if (record["tree"], record["temperature"], record["method"]) == (*place, method)
+        and (tau := tau_of(record)) is not None
+    }
+
+
+def _trend(gains: Sequence[Row], ends: Sequence[dict[str, float]]) -> str:
+    """Gains in a row, and whether the last is above the first.
+
+    Args:
+        gains: the gains.
+        ends: tau by prompt of the method and its reference at the last place, and of both at the first.
+    """
+    values = [gain["value"] for gain in gains]
     shown = ", ".join(f"{value:+.1%}" for value in values)
-    if any(gain["low"] is None for gain in known):
+    prompts = sorted(set.intersection(*map(set, ends)))
+    if not prompts:
+        return shown
+    last, last_reference, first, first_reference = ([end[prompt] for prompt in prompts] for end in ends)
+    change = gain_change(last, last_reference, first, first_reference)
+    if change.low is None or change.high is None:
         return f"{shown} (too few prompts to speak of a trend)"
-    rises = all(after >= before for before, after in pairwise(values))
-    whole = "rises throughout" if rises else "rises from end to end, not throughout"
-    verdict = whole if values and values[-1] > values[0] else "does not rise"
-    return f"{shown} ({verdict})"
+    if change.low <= 0 <= change.high:
+        verdict = "neither rises nor falls as far as can be told"
+    elif change.value < 0:
+        verdict = "falls"
+    elif all(after >= before for before, after in pairwise(values)):
+        verdict = "rises throughout"
+    else:
+        verdict = "rises from end to end, not throughout"
+    ends_text = " to ".join(f"{100 * end:+.1f}" for end in (change.low, change.high))
+    return f"{shown} ({verdict}: last less first {100 * change.value:+.1f} points, {ends_text})"
 
 
 def _print_cost(rows: Sequence[Row]) -> None:
@@ -141,14 +170,16 @@ def _print_cost(rows: Sequence[Row]) -> None:
     standard_output().print()
 
 
-def _print_settings(folder: "RunFolder", interrupted: bool) -> None:
+def _print_settings(folder: "RunFolder", prompts: int, interrupted: bool) -> None:
     settings, machine = folder.manifest["settings"], folder.manifest["machine"]
     drafts = settings.get("draft") or ", ".join(settings.get("drafts", ()))
     accelerator = machine["accelerator"] or f"{machine['processor']}, {machine['cores']} cores"
     low, high = UNIVER_GAINS
+    asked = len(settings["prompts"])
+    seen = f"{asked} prompts" if prompts == asked else f"{prompts} of {asked} prompts"
     standard_output().print(
-        f"{settings['target']} with {drafts}, {settings['dtype']} on {accelerator}, {len(settings['prompts'])} prompts "
-        f"({settings['questions']}), seed {settings['seed']}; {intervals_note(len(settings['prompts']))}. The "
+        f"{settings['target']} with {drafts}, {settings['dtype']} on {accelerator}, {seen} "
+        f"({settings['questions']}), seed {settings['seed']}; {intervals_note(prompts)}. The "
         f"paper ({PAPER}) measured other models on other hardware; across them UniVer gained {low:.1%} to {high:.1%} "
         f"over RRSw. Run: {folder.path}" + (" (interrupted: what was measured until then)" if interrupted else ""),
         soft_wrap=True,

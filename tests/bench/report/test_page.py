@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from bench.report.made_up import live_records, replay_records, write_run
 from univer.bench.folder import MANIFEST
@@ -168,6 +169,27 @@ def test_an_earlier_report_is_replaced_and_nothing_else(tmp_path: Path) -> None:
         write_report(runs, tmp_path)
     with pytest.raises(ValueError, match="at least one run"):
         write_report([], tmp_path / "none.html")
+
+
+def test_an_image_that_is_not_of_a_report_is_left_as_it_is(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", "replay", replay_records(1, ("univer",), ("3x3",), (1.0,)))
+    runs = load_runs([tmp_path / "run"])
+    made = write_report(runs, tmp_path / "first" / "page.html")
+    last = made.images[-1].name
+    drawing = Figure(figsize=(1, 1))
+    for mine in ("own", "broken", "folder"):
+        (tmp_path / mine).mkdir()
+        place = tmp_path / mine / last
+        if mine == "own":
+            drawing.savefig(place)
+        elif mine == "broken":
+            place.write_bytes(made.images[-1].read_bytes()[:20])
+        else:
+            place.mkdir()
+        with pytest.raises(ValueError, match=f"{last} exists already and is not a plot of a report"):
+            write_report(runs, tmp_path / mine / "page.html")
+        assert list((tmp_path / mine).iterdir()) == [place], mine
+    assert write_report(runs, tmp_path / "first" / "page.html").images == made.images
 
 
 def test_the_page_says_where_a_run_went_on(tmp_path: Path) -> None:

@@ -94,9 +94,10 @@ def test_a_foreign_format_is_refused(trace: TraceFolder, tmp_path: Path) -> None
     (tmp_path / "trace.json").write_text(json.dumps(manifest | {"format": 2}))
     with pytest.raises(ValueError, match="has the trace format 2, this version of univer reads 1"):
         TraceFolder(tmp_path)
-    (tmp_path / "trace.json").write_text("{")
-    with pytest.raises(ValueError, match="cannot be read"):
-        TraceFolder(tmp_path)
+    for content in ("{", '{"format": 1}', '{"format": 1, "settings": {"prompts": [{"title": "81"}]}}'):
+        (tmp_path / "trace.json").write_text(content)
+        with pytest.raises(ValueError, match="cannot be read"):
+            TraceFolder(tmp_path)
 
 
 def test_what_a_trace_lacks_is_named(trace: TraceFolder, tmp_path: Path) -> None:

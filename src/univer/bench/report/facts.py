@@ -32,7 +32,7 @@ def facts(run: Run) -> list[tuple[str, Facts]]:
         "seed": settings.pop("seed", "not known"),
         "cases" if run.audit else "prompts": run.prompts,
         "records": len(run.records),
-        "state": "finished" if run.finished else "under way or stopped: these are its records so far",
+        "state": "finished" if run.finished else f"under way or stopped: {run.so_far}",
     }
     errors = [row["error"] for row in run.overall if row.get("error") is not None]
     if errors and max(errors) > 0:

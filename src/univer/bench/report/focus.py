@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from univer.bench.intervals import FEWEST
@@ -112,14 +112,15 @@ def in_front(runs: Sequence[Run], wish: Wish) -> list[Run]:
     return [first, *(run for run in runs if run is not first)]
 
 
-def sentence(row: Row, reference: str) -> Sentence:
+def sentence(row: Row, reference: str, abridged: Callable[[str], str] = str) -> Sentence:
     """What was found, in one sentence.
 
     Args:
         row: the row that it is about.
         reference: the method that gains are relative to.
+        abridged: from a name to what it is called in a heading.
     """
-    who = title(row["method"])
+    who = abridged(title(row["method"]))
     if row["method"] == PLAIN:
         rate = "an unknown number of" if row["rate"] is None else decimal(row["rate"], 1)
         return Sentence("Plain decoding generates ", f"{rate} tokens per second", "; nothing else was measured yet.")
@@ -127,7 +128,7 @@ def sentence(row: Row, reference: str) -> Sentence:
     if row["source"] == "audit" and row.get("gap"):
         within = f"{decimal(row['gap']['value'], 3)} tokens a round"
         return Sentence(f"{who} comes within ", within, f" of the best lossless rule, over {count} enumerated cases.")
-    start = f"{who} on the tree {tree_title(row['tree'])}"
+    start = f"{who} on the tree {abridged(tree_title(row['tree']))}"
     if (speedup := row["speedup"]) is not None:
         return Sentence(
             f"{start} generates text ",
@@ -136,9 +137,9 @@ def sentence(row: Row, reference: str) -> Sentence:
         )
     if (gain := row["gain"]) is not None:
         more = "more" if gain["value"] >= 0 else "fewer"
-        other = title(reference)
+        other = abridged(title(reference))
         if row["reference_tree"] != row["tree"]:
-            other += f" on the tree {tree_title(row['reference_tree'])}"
+            other += f" on the tree {abridged(tree_title(row['reference_tree']))}"
         return Sentence(
             f"{start} gets ",
             f"{decimal(abs(100 * gain['value']), 1)}{NARROW}% {more} tokens",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from univer.bench.summary import PLAIN
 from univer.methods import methods
 
@@ -23,7 +26,8 @@ TITLES = {
     "optimal-lifted": "Optimal, lifted",
     PLAIN: "plain decoding",
 }
-LONGEST = 33
+# Signs of a name in a plot, and how many of them show what a name shares with another before they part.
+LONGEST, SHARED = 33, 8
 
 
 def base(label: str) -> str:
@@ -46,7 +50,7 @@ def title(label: str) -> str:
     name = base(label)
     known = methods().get(name)
     lossy = " (lossy)" if known is not None and not known.exact else ""
-    return shortened(TITLES.get(name, name) + label[len(name) :]) + lossy
+    return TITLES.get(name, name) + label[len(name) :] + lossy
 
 
 def rank(label: str) -> tuple[int, int, str]:
@@ -62,15 +66,13 @@ def rank(label: str) -> tuple[int, int, str]:
 
 
 def tree_title(tree: str | None) -> str:
-    """A tree's name, without the middle of one that is long.
+    """A tree's name.
 
     Example:
-        >>> tree_title("2x5"), tree_title("[-1, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4]")
-        ('2x5', '[-1, 0, 0, 0, 0,…, 1, 2, 2, 3, 4]')
+        >>> tree_title("2x5"), tree_title(None)
+        ('2x5', 'no tree')
     """
-    if tree is None:
-        return "no tree"
-    return shortened(tree)
+    return "no tree" if tree is None else tree
 
 
 def shortened(name: str) -> str:
@@ -82,3 +84,31 @@ def shortened(name: str) -> str:
     """
     half = LONGEST // 2
     return name if len(name) <= LONGEST else f"{name[:half]}…{name[-half:]}"
+
+
+def told_apart(names: Iterable[str]) -> dict[str, str]:
+    """What to call names where there is little room: without their middles, and no two the same.
+
+    Names that are alike but for their middles are shown from where they part, and where that is not enough as they are.
+
+    Args:
+        names: all names of a report.
+
+    Returns:
+        By name what it is called, longest names first.
+
+    Example:
+        >>> start, end = "[-1, 0, 0, 0, 0", "3, 3, 4, 4, 5]"
+        >>> [*told_apart([f"{start}, 1, 1, {end}", f"{start}, 1, 2, {end}", "2x5"]).values()]
+        ['…, 0, 1, 1, 3, 3, 4, 4, 5]', '…, 0, 1, 2, 3, 3, 4, 4, 5]', '2x5']
+    """
+    found = {name: shortened(name) for name in sorted(set(names), key=lambda name: (-len(name), name))}
+    for whole in (False, True):
+        for form in [form for form, count in Counter(found.values()).items() if count > 1]:
+            alike = [name for name, own in found.items() if own == form]
+            signs = enumerate(zip(*alike, strict=False))
+            parting = next((place for place, own in signs if len(set(own)) > 1), min(map(len, alike)))
+            rest = slice(max(0, parting - SHARED), None)
+            # A name that is short already stays: it is the others that only look like it.
+            found |= {name: name if whole else shortened(f"…{name[rest]}") for name in alike if len(name) > LONGEST}
+    return found

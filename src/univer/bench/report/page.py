@@ -20,15 +20,14 @@ from univer.bench.report import palette
 from univer.bench.report.facts import facts
 from univer.bench.report.focus import Wish, check_wish, sentence
 from univer.bench.report.names import title
-from univer.bench.report.plots import CHAPTERS
+from univer.bench.report.output import GENERATOR, check_images, check_output
+from univer.bench.report.plots import CHAPTERS, Plot
 from univer.bench.report.plots.canvas import SETTINGS
 from univer.bench.report.plots.svg import inline, lay_out, save_png
 from univer.bench.report.runs import Row, Run
 from univer.bench.report.tables import full_tables, group_table, main_table, phase_table
 from univer.bench.report.view import View, views
 
-# By this line a page is known as an earlier report, which a new one may replace.
-GENERATOR = '<meta name="generator" content="univer report">'
 TEMPLATES = "templates"
 
 
@@ -64,7 +63,8 @@ def write_report(
         progress: called with the name of the work, the number of plots done and that of all.
 
     Raises:
-        ValueError: no runs, a wish that no run fulfils, or a file that is not an earlier report stands in the way.
+        ValueError: no runs, a wish that no run fulfils, or a file that is not of an earlier report stands in the way;
+            then nothing is written.
     """
     page, wish = Path(output), wish or Wish()
     check_output(page)
@@ -72,10 +72,9 @@ def write_report(
         raise ValueError("a report needs at least one run")
     check_wish(runs, wish)
     shown = views(runs, wish)
-    page.parent.mkdir(parents=True, exist_ok=True)
     chapters, images = _chapters(shown, page, progress)
     chosen, reference = shown[0].chosen, shown[0].run.reference
-    said = sentence(chosen, reference)
+    said = sentence(chosen, reference, shown[0].abridged)
     content = (
         _environment()
         .get_template("page.html")
@@ -101,18 +100,6 @@ def write_report(
     return Report(page, images, str(said), chosen)
 
 
-def check_output(page: Path) -> None:
-    """Refuse to replace a file that is not an earlier report.
-
-    Raises:
-        ValueError: with what to do.
-    """
-    if page.is_dir():
-        raise ValueError(f"{page} is a folder: name a file, such as {page / 'report.html'}")
-    if page.exists() and GENERATOR not in page.read_text(encoding="utf-8", errors="replace"):
-        raise ValueError(f"{page} exists already and is not a report: name another file with --output")
-
-
 def _chapters(
     shown: Sequence[View], page: Path, progress: Callable[[str, int, int], None]
 ) -> tuple[list[dict[str, Any]], list[Path]]:
@@ -121,22 +108,30 @@ def _chapters(
     with matplotlib.rc_context(SETTINGS), catch_warnings():
         # Names of methods and folders may hold signs that the font of the PNG files lacks; the page has others.
         filterwarnings("ignore", message="Glyph .* missing from font")
-        drawn = [(chapter, chapter.draw(shown)) for chapter in CHAPTERS]
-        total = sum(len(plots) for _, plots in drawn)
+        drawn = [(chapter, _named(chapter.name, chapter.draw(shown))) for chapter in CHAPTERS]
+        places = {name: page.with_name(f"{page.stem}-{name}.png") for _, plots in drawn for name in plots}
+        check_images(places.values())
+        page.parent.mkdir(parents=True, exist_ok=True)
         for chapter, plots in drawn:
             panels = []
-            for number, plot in enumerate(plots, start=1):
+            for name, plot in plots.items():
                 lay_out(plot)
-                name = chapter.name if len(plots) == 1 else f"{chapter.name}-{number}"
                 panels.append((plot.title, Markup(inline(plot, name))))
-                images.append(page.with_name(f"{page.stem}-{name}.png"))
-                save_png(plot, images[-1])
-                progress("plots", len(images), total)
+                save_png(plot, shown[0].abridged(plot.title), places[name])
+                images.append(places[name])
+                progress("plots", len(images), len(places))
             if panels:
                 chapters.append(
                     {"name": chapter.name, "heading": chapter.heading, "meaning": chapter.meaning} | {"panels": panels}
                 )
     return chapters, images
+
+
+def _named(chapter: str, plots: Sequence[Plot]) -> dict[str, Plot]:
+    """The plots of a chapter by names of their own, which are unique in a report."""
+    if len(plots) == 1:
+        return {chapter: plots[0]}
+    return {f"{chapter}-{number}": plot for number, plot in enumerate(plots, start=1)}
 
 
 def _environment() -> Environment:
@@ -175,7 +170,7 @@ def _about(view: View) -> str:
         f"{chosen['prompts']} prompt" + "s" * (chosen["prompts"] != 1) + (f" of {groups} kinds" if groups > 1 else ""),
         "generated text" if chosen["source"] == "live" else "exact outcome laws of drafted trees",
         "" if view.alone else f"run “{view.run.name}”",
-        "" if view.run.finished else "the run is not finished: these are its records so far",
+        "" if view.run.finished else f"the run is not finished: {view.run.so_far}",
     ]
     return ", ".join(part for part in parts if part)
 

@@ -6,12 +6,22 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
-from univer.bench.folder import SUMMARY, Record, RunFolder
-from univer.bench.summary import ALL, summarise
+from univer.bench.folder import RECORDS, SUMMARY, Record, RunFolder
+from univer.bench.summary import ALL, CELL, summarise
 
 Row = dict[str, Any]
+
+# What a page does with these fields of a record it cannot do with anything else.
+TYPES: dict[str, tuple[type, ...]] = {
+    "group": (str,),
+    "draft": (str, NoneType),
+    "tree": (str, NoneType),
+    "method": (str,),
+    "temperature": (int, float),
+}
 
 
 @dataclass(frozen=True)
@@ -51,11 +61,43 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether the run came to its end, as far as can be told: all rows are over equally many prompts.
+        """Whether the run came to its end: it has a summary, and all rows are over all prompts that were to be asked.
 
-        In an audit every draft law has cases of its own.
+        An interrupted run has a summary too. Where the manifest names no prompts, rows over equally many are all that
+        can be told. In an audit every draft law has cases of its own.
         """
-        return self.summarised and (self.audit or len({row["prompts"] for row in self.overall}) == 1)
+        if self.audit or not self.summarised:
+            return self.summarised
+        if self.planned:
+            return self.planned <= self.whole
+        return len({row["prompts"] for row in self.overall}) == 1
+
+    @property
+    def so_far(self) -> str:
+        """How far a run came that is not finished, in a few words."""
+        if self.audit or not self.planned:
+            return "these are its records so far"
+        return f"{len(self.planned & self.whole)} of {len(self.planned)} prompts so far"
+
+    @property
+    def planned(self) -> frozenset[str]:
+        """The prompts that were to be asked, by name; none where the manifest does not name them.
+
+        The settings of a trace, which its replays share, say more about each.
+        """
+        settings = self.manifest.get("settings")
+        named = settings.get("prompts") if isinstance(settings, dict) else None
+        entries = named if isinstance(named, list) else []
+        names = [entry.get("name") if isinstance(entry, dict) else entry for entry in entries]
+        return frozenset(name for name in names if isinstance(name, str))
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The prompts that all rows have."""
+        cells: dict[tuple[Any, ...], set[str]] = {}
+        for record in self.records:
+            cells.setdefault(tuple(record[name] for name in CELL), set()).add(record["prompt"])
+        return frozenset.intersection(*map(frozenset, cells.values()))
 
     @property
     def prompts(self) -> int:
@@ -76,8 +118,8 @@ def load_runs(
         The runs in the order given. Characters that cannot be shown are replaced in every text.
 
     Raises:
-        ValueError: a folder is missing, given twice or not that of a run, was written by a newer version, or has no
-            records.
+        ValueError: a folder is missing, given twice or not that of a run, was written by a newer version, has no
+            records, or one that cannot be shown.
     """
     folders = [Path(path) for path in paths]
     for folder in folders:
@@ -124,6 +166,10 @@ def _load(path: Path, name: str) -> Run:
     records = shown(folder.records)
     if not records:
         raise ValueError(f"{path} has no records yet: nothing to report")
+    for number, record in enumerate(records, start=1):
+        for field, types in TYPES.items():
+            if not isinstance(record.get(field), types):
+                raise ValueError(f"{path / RECORDS} line {number} has {record.get(field)!r} as its {field}")
     settings = folder.manifest.get("settings") or {}
     try:
         summary = summarise(records, reference_tree=_reference_tree(settings))

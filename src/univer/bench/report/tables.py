@@ -23,12 +23,14 @@ class Cell:
         value: what it is sorted by.
         more: something smaller behind it.
         quiet: whether it stands back, as the ends of an interval do.
+        name: whether it is a name, which may be long.
     """
 
     text: str
     value: float | None = None
     more: str = ""
     quiet: bool = False
+    name: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,10 @@ def phase_table(view: View) -> Table | None:
         prefill = 1000 * row["phases"].get("prefill", 0.0)
         tree = tree_title(row["tree"]) if row["tree"] else NOTHING
         figures = [Cell(decimal(part, 2), part) for part in (*parts, sum(parts), prefill)]
-        lines.append(Line(title(row["method"]), view.look(row["method"]), [Cell(tree), *figures]))
+        lines.append(Line(title(row["method"]), view.look(row["method"]), [Cell(tree, name=True), *figures]))
     return Table(
         view.title(f"Milliseconds a round by phase, temperature {view.chosen['temperature']:g}"),
-        ["method", "tree", *names, "round", "prefill a text"],
+        ["method", "tree", *names, "round", "prefill a turn"],
         [("", lines)],
     )
 

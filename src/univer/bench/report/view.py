@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from univer.bench.report.focus import Wish, focus, in_front
-from univer.bench.report.names import rank, shortened, tree_title
+from univer.bench.report.names import rank, title, told_apart, tree_title
 from univer.bench.report.runs import Row, Run
 from univer.bench.report.series import Series, series
 from univer.bench.summary import PLAIN
@@ -20,11 +20,13 @@ class View:
         run: the run.
         chosen: its row in front.
         alone: whether the report is about this run only.
+        short: what the names of the report are called where there is little room, longest names first.
     """
 
     run: Run
     chosen: Row
     alone: bool
+    short: Mapping[str, str]
 
     @property
     def rows(self) -> list[Row]:
@@ -70,16 +72,22 @@ class View:
             for draft in self.drafts
             for tree in self.trees
         ]
-        return [(title, rows) for title, rows in found if rows]
+        return [(name, rows) for name, rows in found if rows]
 
     def title(self, *parts: str, draft: str | None = None) -> str:
         """What tells a panel or table from others: its own parts, and draft and run where there are several."""
         named = [*parts]
         if draft is not None and len(self.drafts) > 1:
-            named.append(shortened(draft))
+            named.append(draft)
         if not self.alone:
-            named.append(shortened(self.run.name))
+            named.append(self.run.name)
         return ", ".join(named)
+
+    def abridged(self, text: str) -> str:
+        """A text with its long names in short, for plots: a page has room for them, a plot has not."""
+        for name, short in self.short.items():
+            text = text.replace(name, short)
+        return text
 
     def look(self, label: str) -> Series:
         """How a method looks here."""
@@ -88,7 +96,17 @@ class View:
 
 def views(runs: Sequence[Run], wish: Wish) -> list[View]:
     """The runs of a report, the one that its sentence is about first."""
-    return [View(run, focus(run, wish), len(runs) == 1) for run in in_front(runs, wish)]
+    short = {name: own for name, own in told_apart(_names(runs)).items() if name != own}
+    return [View(run, focus(run, wish), len(runs) == 1, short) for run in in_front(runs, wish)]
+
+
+def _names(runs: Sequence[Run]) -> Iterable[str]:
+    """Everything in runs that may have a long name."""
+    for run in runs:
+        yield run.name
+        for row in run.overall:
+            yield title(row["method"])
+            yield from (name for name in (row["draft"], row["tree"]) if name is not None)
 
 
 def _sorted(rows: Iterable[Row]) -> list[Row]:

@@ -10,8 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from univer.bench.folder import commit
+from univer.bench.folder import commit, make_empty
+from univer.bench.lock import FolderLock, hold
 from univer.bench.machine import machine
+from univer.bench.settings import check_same
 from univer.bench.traces.shard import RecordedTree, read_shard
 
 FORMAT = 1
@@ -59,12 +61,14 @@ class TraceFolder:
         try:
             self.manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
             version = int(self.manifest["format"])
+            if version == FORMAT:
+                self.settings: dict[str, Any] = self.manifest["settings"]
+                self.prompts = [Recorded(number, **prompt) for number, prompt in enumerate(self.settings["prompts"])]
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{file} cannot be read ({error})") from error
+            raise ValueError(f"{file} cannot be read ({type(error).__name__}: {error})") from error
         if version != FORMAT:
             raise ValueError(f"{path} has the trace format {version}, this version of univer reads {FORMAT}")
-        self.settings: dict[str, Any] = self.manifest["settings"]
-        self.prompts = [Recorded(number, **prompt) for number, prompt in enumerate(self.settings["prompts"])]
+        self._lock: FolderLock | None = None
 
     @classmethod
     def open(cls, path: str | Path, settings: Mapping[str, Any]) -> TraceFolder:
@@ -75,22 +79,17 @@ class TraceFolder:
             settings: everything the shards depend on, as JSON has it.
 
         Raises:
-            ValueError: the folder holds something else, or a trace with other settings, which are named.
+            ValueError: the folder holds something else or a trace with other settings, which are named, or another
+                process is at work in it.
         """
         folder, wanted = Path(path), json.loads(json.dumps(dict(settings)))
         if (folder / MANIFEST).exists():
+            lock = hold(folder)
             trace = cls(folder)
-            held = trace.settings
-            for name in {**held, **wanted}:
-                if held.get(name) != wanted.get(name):
-                    raise ValueError(
-                        f"{folder} holds a trace with {name} = {_short(held.get(name))}, not "
-                        f"{_short(wanted.get(name))}: choose another folder, or the same settings to go on with it"
-                    )
+            check_same(trace.settings, wanted, f"{folder} holds a trace")
+            trace._lock = lock
             return trace
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ValueError(f"{folder} exists already and is not the folder of a trace: choose a new one")
-        folder.mkdir(parents=True, exist_ok=True)
+        lock = make_empty(folder, MANIFEST, "trace")
         manifest = {
             "format": FORMAT,
             "settings": wanted,
@@ -99,7 +98,9 @@ class TraceFolder:
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         write_whole(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
-        return cls(folder)
+        trace = cls(folder)
+        trace._lock = lock
+        return trace
 
     @property
     def finished(self) -> list[Recorded]:
@@ -144,8 +145,3 @@ def write_whole(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     partial.replace(path)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

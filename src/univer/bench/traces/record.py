@@ -10,8 +10,9 @@ from zlib import crc32
 
 from torch import Tensor
 
+from univer.bench.checksum import weights_checksum
 from univer.bench.contexts import contexts
-from univer.bench.prompts import Prompt
+from univer.bench.prompts import Prompt, check_names
 from univer.bench.traces.folder import TraceFolder
 from univer.bench.traces.growths import Row, describe, growths_of
 from univer.bench.traces.packing import pack
@@ -90,9 +91,7 @@ def record(
     of_draft = draft_sampling or sampling
     if tail is None:
         tail = 0.0 if sampling.top_k and of_draft.top_k else TAIL
-    names = [prompt.name for prompt, _ in prompts]
-    if repeated := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"two prompts are called {min(repeated)!r}: give each a question_id of its own")
+    check_names([prompt for prompt, _ in prompts])
     settings = {
         "target": model_name(target),
         "draft": draft.name.rpartition("/")[2],
@@ -112,6 +111,7 @@ def record(
             {"name": prompt.name, "kind": prompt.kind, "ids": crc32(repr(ids[0].tolist()).encode())}
             for prompt, ids in prompts
         ],
+        "weights_checksum": weights_checksum(target, [draft]),
     }
     folder = TraceFolder.open(path, settings)
     growths, finished, size = growths_of(rows), set(folder.finished), folder.size

@@ -77,7 +77,7 @@ def _panel(
         axes.text(1.02, place, form(own["value"]), transform=axes.get_yaxis_transform(), va="center", fontweight=weight)
         spoken.append(f"{title(row['method'])} {form(own['value'])} ({ends(own, form) or 'no interval'})")
     axes.set(xlim=limits, xlabel=axis, ylim=(len(figures) - 0.4, -0.6))
-    axes.set_yticks(range(len(figures)), [title(row["method"]) for row, _ in figures])
+    axes.set_yticks(range(len(figures)), [view.abridged(title(row["method"])) for row, _ in figures])
     for label, (row, _) in zip(axes.get_yticklabels(), figures, strict=True):
         look = view.look(row["method"])
         label.set(color=look.colour.light, fontweight="bold" if look.main else "normal")

@@ -55,7 +55,7 @@ def _against_nodes(view: View, name: str, lines: dict[str, list[Row]], plain: fl
         points = sorted((row["nodes"], row["rate"], tree_title(row["tree"])) for row in rows)
         look = view.look(label)
         draw_line(axes, [nodes for nodes, _, _ in points], [rate for _, rate, _ in points], look)
-        labels.append(End(points[-1][0], points[-1][1], title(label), look))
+        labels.append(End(points[-1][0], points[-1][1], view.abridged(title(label)), look))
         spoken.append(f"{title(label)} " + ", ".join(f"{decimal(rate, 1)} on {tree}" for _, rate, tree in points))
     if plain is not None:
         axes.axhline(plain, color=MUTED.light, linewidth=1.2, linestyle=(0, (1.5, 2.0)))
@@ -89,7 +89,7 @@ def _bars(view: View, name: str, rows: Sequence[Row], longest: float) -> Plot:
         look: dict[str, Any] = {"color": PARTS[number % len(PARTS)].light, "edgecolor": SURFACE.light, "linewidth": 0.8}
         axes.barh(range(len(rows)), widths, left=ends, height=0.66, label=phase, **look)
         ends = [end + width for end, width in zip(ends, widths, strict=True)]
-    axes.set_yticks(range(len(rows)), [title(row["method"]) for row in rows])
+    axes.set_yticks(range(len(rows)), [view.abridged(title(row["method"])) for row in rows])
     for place, (end, text, row) in enumerate(zip(ends, axes.get_yticklabels(), rows, strict=True)):
         weight = "bold" if view.look(row["method"]).main else "normal"
         axes.text(end + 0.012 * longest, place, decimal(end, 1), va="center", fontweight=weight)

@@ -35,7 +35,7 @@ def _plot(view: View, name: str, rows: Sequence[Row], field: str) -> Plot:
         if look.main and field == "survival":
             draw_band(axes, xs, row[field], look)
         draw_line(axes, xs, ys, look)
-        labels.append(End(xs[-1], ys[-1], title(row["method"]), look))
+        labels.append(End(xs[-1], ys[-1], view.abridged(title(row["method"])), look))
         spoken.append(f"{title(row['method'])} " + ", ".join(map(decimal, ys)))
     deepest = max(len(row["survival"]) for row in rows)
     axes.set_xticks(range(1, deepest + 1))

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from univer.bench.report.output import SOFTWARE
 from univer.bench.report.palette import ALL, SURFACE
 from univer.bench.report.plots.canvas import STRIP, Plot
 
@@ -53,10 +54,16 @@ def inline(plot: Plot, name: str) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def save_png(plot: Plot, path: Path) -> None:
-    """Write a plot that is laid out, with its title, to a file."""
+def save_png(plot: Plot, title: str, path: Path) -> None:
+    """Write a plot that is laid out to a file.
+
+    Args:
+        plot: the plot.
+        title: what is written above it.
+        path: the file.
+    """
     height = plot.figure.get_size_inches()[1]
-    plot.figure.text(0.015, 1 - STRIP / 2 / height, plot.title, fontweight="bold", va="center")
+    plot.figure.text(0.015, 1 - STRIP / 2 / height, title, fontweight="bold", va="center")
     _save(plot.figure, path, "png", SURFACE.light)
 
 
@@ -73,5 +80,5 @@ def _own(attribute: str, value: str, name: str) -> str:
 
 
 def _save(figure: Figure, to: StringIO | Path, form: str, surface: str) -> None:
-    metadata = {"Date": None} if form == "svg" else None
+    metadata = {"Date": None} if form == "svg" else {"Software": SOFTWARE}
     figure.savefig(to, format=form, facecolor=surface, dpi=160, metadata=metadata)

@@ -83,14 +83,14 @@ def _plot(view: View, name: str, lines: Lines, field: str, ticks: Mapping[float,
         if look.main:
             draw_band(axes, xs, scaled, look)
         draw_line(axes, xs, [y for y in ys if y is not None], look)
-        labels.append(End(xs[-1], ys[-1] or 0.0, title(label), look))
+        labels.append(End(xs[-1], ys[-1] or 0.0, view.abridged(title(label)), look))
         said = signed_percent if field == "gain" else decimal
         spoken.append(f"{title(label)} " + ", ".join(said(interval["value"]) for _, interval in own))
     if field == "gain":
         look = view.look(view.run.reference)
         axes.axhline(0, color=look.colour.light, linewidth=1.2, linestyle=look.dashes)
-        labels.append(End(max(ticks), 0.0, title(view.run.reference), look))
-    axes.set_xticks(list(ticks), list(ticks.values()))
+        labels.append(End(max(ticks), 0.0, view.abridged(title(view.run.reference)), look))
+    axes.set_xticks(list(ticks), list(map(view.abridged, ticks.values())))
     axes.set(xlabel=axis, ylabel=None if field == "gain" else "tokens a round")
     if field == "gain":
         axes.yaxis.set_major_formatter(lambda value, place: f"{value:+g} %".replace("-", MINUS) if value else "0")

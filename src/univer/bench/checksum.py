@@ -1,0 +1,60 @@
+"""What tells pairs of models apart that go by the same names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from zlib import crc32
+
+from torch import nn
+
+# Elements of every weight that are looked at: training moves nearly all of them, so some are enough.
+ELEMENTS = 64
+
+
+def weights_checksum(target: Any, drafts: Iterable[Any]) -> int:
+    """A number that other weights, a head that was trained further, or another revision of a model do not share.
+
+    Names, shapes and types of all weights count, and of each weight some elements. Weights that are not in memory, as
+    those that accelerate offloads, count by their shape.
+
+    Args:
+        target: a causal language model.
+        drafts: the drafts beside it.
+
+    Example:
+        >>> import torch
+        >>> from univer.drafting.guess_draft import GuessDraft
+        >>> from univer.drafting.lookup import LookupSource
+        >>> model, draft = nn.Linear(3, 3), GuessDraft([LookupSource()])
+        >>> before = weights_checksum(model, [draft])
+        >>> with torch.no_grad():
+        ...     _ = model.weight.add_(1e-3)
+        >>> weights_checksum(model, [draft]) == before
+        False
+    """
+    found = 0
+    for module in (target, *(module for draft in drafts for module in _modules(draft))):
+        for name, weight in module.state_dict().items():
+            found = crc32(f"{name} {tuple(weight.shape)} {weight.dtype}".encode(), found)
+            found = crc32(_some(weight), found)
+    return found
+
+
+def _modules(draft: Any) -> Iterator[nn.Module]:
+    """The models and heads of a draft, also of one with guesses beside it."""
+    yield from draft.models
+    for part in (getattr(draft, "head", None), getattr(getattr(draft, "draft", None), "head", None)):
+        if part is not None:
+            yield part
+
+
+def _some(weight: Any) -> bytes:
+    """Some elements of a weight, evenly spread; nothing of one that has none to be read."""
+    if weight.device.type == "meta":
+        return b""
+    flat = weight.detach().reshape(-1)
+    try:
+        return bytes(flat[:: max(1, len(flat) // ELEMENTS)].double().cpu().numpy().tobytes())
+    except (RuntimeError, NotImplementedError, TypeError):  # weights of quantisers, packed in types of their own
+        return b""

@@ -1,0 +1,130 @@
+"""The scripts in `benchmarks`, as far as they can be tested without models of a size."""
+
+import json
+import sys
+from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from tiny_models import tiny_llama
+from univer.bench.compare import entries_for
+from univer.bench.folder import MANIFEST
+from univer.bench.summary import summarise
+from univer.drafting.independent import IndependentDraft
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def script(name: str) -> ModuleType:
+    """A script as a module."""
+    spec = spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["script", *arguments])
+
+
+def main_table(prompts: int, methods: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Manifest and summary of a made-up run over nine prompts."""
+    common = {"source": "replay", "group": "qa", "draft": "d", "tree": "2x5", "temperature": 1.0}
+    records = [
+        common | {"prompt": str(prompt), "method": method, "taus": [3.0 + prompt / 10 + place]}
+        for prompt in range(prompts)
+        for place, method in enumerate(methods)
+    ]
+    settings = {"target": "t", "draft": "d", "dtype": "float32", "seed": 0, "prompts": list("123456789")}
+    settings["experiment"] = {"temperatures": [1.0], "count": 9, "places": 8}
+    versions = {"torch": "2", "transformers": "5"}
+    machine = {"accelerator": None, "processor": "P", "cores": 2, "versions": versions}
+    return {"settings": settings, "machine": machine}, summarise(records) | {"paper": []}
+
+
+def test_the_table_of_results_copes_with_few_prompts_and_lacking_rows() -> None:
+    runs = [main_table(3, ("rrsw", "univer")), main_table(9, ("rrsw", "greedy"))]
+    lines = script("results_table").table(runs).splitlines()
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in lines[2:5]}
+    assert rows["univer"] == "| univer | `2x5` | 4.10 | +32.3% |  |  |  |"
+    assert rows["greedy"].startswith("| greedy | `2x5` |  |  | 4.40 | +29.4% (+")
+    assert list(rows) == ["rrsw", "univer", "greedy"]
+    assert "t: 3 of 9 prompts so far, " in lines[-1]
+
+
+def test_growing_trees_interrupted_before_the_first_prompt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def interrupted(*given: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    module = script("growing_trees")
+    monkeypatch.setattr(module, "load", lambda name: (tiny_llama(0), None))
+    monkeypatch.setattr(module, "encode", lambda tokenizer, text: torch.tensor([[1]]))
+    monkeypatch.setattr(module, "compare", interrupted)
+    called(monkeypatch, "--target", "t", "--draft", "d", "--json", str(tmp_path / "found.json"))
+    assert module.main() == 130
+    assert capsys.readouterr().out == "interrupted before the first prompt was finished: nothing to show\n"
+    assert not (tmp_path / "found.json").exists()
+
+
+@pytest.fixture
+def against(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """`replay_against_live.py` without models, as a function of its arguments."""
+    module = script("replay_against_live")
+    target = SimpleNamespace(dtype=torch.float32, device=torch.device("cpu"))
+
+    def pair(target_name: str, draft: str, prompts: Any, *given: object, **named: object) -> SimpleNamespace:
+        encoded = [(prompt, torch.tensor([[1]])) for prompt in prompts]
+        return SimpleNamespace(target=target, draft=SimpleNamespace(name="d"), prompts=encoded)
+
+    monkeypatch.setattr(module, "load_pair", pair)
+    monkeypatch.setattr(module, "measure", lambda *given: ([2, 3], [2.5, 2.4]))
+
+    def run(*arguments: str) -> None:
+        called(monkeypatch, *arguments)
+        module.main()
+
+    return run
+
+
+def test_replay_against_live_does_not_go_on_with_other_texts(against: Callable[..., None], tmp_path: Path) -> None:
+    questions, output = tmp_path / "question.jsonl", tmp_path / "run"
+    arguments = ("--questions", str(questions), "--output", str(output), "--method", "rrsw")
+    questions.write_text(json.dumps({"question_id": 1, "category": "qa", "turns": ["Who?"]}) + "\n", encoding="utf-8")
+    against(*arguments)
+    against(*arguments)
+    assert json.loads((output / MANIFEST).read_text(encoding="utf-8"))["settings"]["prompts"] == ["1"]
+    assert json.loads((output / "summary.json").read_text(encoding="utf-8"))["agreement"][0]["prompts"] == 1
+    questions.write_text(json.dumps({"question_id": 1, "category": "qa", "turns": ["Why?"]}) + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="holds a run with prompts"):
+        against(*arguments)
+
+
+def test_replay_against_live_refuses_texts_shorter_than_a_round(
+    against: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        against("--tokens", "4", "--tree", "2x3")
+    assert "--tokens 4 is less than a whole round: trees of depth 3 need 5" in capsys.readouterr().err
+
+
+def test_replay_against_live_leaves_out_texts_without_a_whole_round() -> None:
+    module = script("replay_against_live")
+    (entry,) = entries_for("2x3", ["rrsw"])
+    pair = SimpleNamespace(target=tiny_llama(0), draft=IndependentDraft(tiny_llama(1)), generation_config=None)
+    ids = torch.tensor([[1, 40, 41, 40]])
+    assert module.live_texts(pair, ids, entry, texts=2, tokens=2, seed=0) == []
+    assert len(module.live_texts(pair, ids, entry, texts=2, tokens=5, seed=0)) == 2
+    assert module.measure(pair, "1", ids, entry, texts=2, tokens=2, seed=0) == ([], [])
+    nothing = {"method": "rrsw", "live": [], "taus": []}
+    assert module.agreement([nothing]) == []
+    some = nothing | {"method": "univer", "live": [2], "taus": [1.9]}
+    assert [row["prompts"] for row in module.agreement([nothing, some, some | {"live": [3]}])] == [2]
