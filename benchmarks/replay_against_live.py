@@ -2,17 +2,20 @@
 
     python benchmarks/replay_against_live.py [--target NAME] [--draft NAME] [--questions FILE] [--count 10]
         [--method METHOD[:ORDER] ...] [--tree 2x3] [--texts 4] [--tokens 64] [--output FOLDER]
+    python benchmarks/replay_against_live.py --pool FOLDER FOLDER ... [--json FILE]
 
 Every method writes texts on every prompt. Live tau is the mean of accepted + 1 over its whole rounds. For replay,
 fresh trees are drafted where these rounds began, by the code of `univer compare`, `trace` and `reproduce`, and tau
 comes from their exact outcome laws. Both are means over the same places, so their relative difference is zero but for
 the noise of the draws; its interval is a bootstrap over prompts. Interrupt it to see what there is; with `--output` the
-same command goes on from there.
+same command goes on from there. `--pool` measures nothing: it prints the table over the rounds of several such folders,
+which may differ in their seeds and in the prompts that these drew.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import accumulate
@@ -29,6 +32,7 @@ from univer.bench.folder import RunFolder, key
 from univer.bench.intervals import gain_interval
 from univer.bench.prompts import load_prompts
 from univer.bench.questions import choose
+from univer.bench.settings import check_same
 from univer.cli.pair import load_pair
 from univer.cli.terminal import print_table, progress, standard_output
 from univer.engine import Sampling, generate
@@ -95,16 +99,19 @@ def measure(
 def agreement(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for every method: prompts, rounds, tau of both kinds, and the relative difference with its interval."""
     rows = []
-    for method in dict.fromkeys(entry["method"] for entry in records):
+    for method in dict.fromkeys(entry["method"] for entry in records if entry["live"]):
         own = [entry for entry in records if entry["method"] == method and entry["live"]]
-        if not own:
-            continue
-        live, replay = ([sum(entry[kind]) for entry in own] for kind in ("live", "taus"))
+        # Of several runs a prompt has several records, which are resampled together.
+        sums: dict[str, tuple[int, float]] = {}
+        for entry in own:
+            live_sum, replay_sum = sums.get(entry["prompt"], (0, 0.0))
+            sums[entry["prompt"]] = live_sum + sum(entry["live"]), replay_sum + sum(entry["taus"])
+        live, replay = zip(*sums.values(), strict=True)
         rounds = sum(len(entry["live"]) for entry in own)
         rows.append(
             {
                 "method": method,
-                "prompts": len(own),
+                "prompts": len(sums),
                 "rounds": rounds,
                 "live": sum(live) / rounds,
                 "replay": sum(replay) / rounds,
@@ -112,6 +119,40 @@ def agreement(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def print_agreement(rows: Sequence[dict[str, Any]]) -> None:
+    """The table for a person."""
+    lines = []
+    for row in rows:
+        difference = row["difference"]
+        ends = f" ({difference['low']:+.1%} to {difference['high']:+.1%})" if difference["low"] is not None else ""
+        figures = (f"{row['rounds']}", f"{row['live']:.3f}", f"{row['replay']:.3f}")
+        lines.append([row["method"], *figures, f"{difference['value']:+.1%}{ends}"])
+    print_table(("method", "rounds", "live tau", "replay tau", "live over replay"), lines)
+    standard_output().print()
+
+
+def pool(paths: Sequence[Path], output: Path | None) -> None:
+    """Print the table over several runs, and write it.
+
+    Raises:
+        ValueError: they differ in more than their seeds and prompts.
+    """
+    folders = [RunFolder(path) for path in paths]
+    settings = [dict(folder.manifest["settings"]) for folder in folders]
+    seeds = ", ".join(str(own.pop("seed")) for own in settings)
+    prompts = dict.fromkeys(name for own in settings for name in own.pop("prompts"))
+    for own in settings:
+        own.pop("prompts_checksum", None)
+    for own in settings[1:]:
+        check_same(settings[0], own, f"{paths[0]} was run")
+    rows = agreement([record for folder in folders for record in folder.records])
+    print_agreement(rows)
+    if output:
+        made = settings[0] | {"seed": seeds, "prompts": list(prompts)}
+        content = {"settings": made, "machine": folders[0].manifest["machine"]}
+        output.write_text(json.dumps(content | {"agreement": rows}, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -127,7 +168,12 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="folder of the run, new or to go on with")
+    parser.add_argument("--pool", nargs="+", type=Path, help="folders of runs to put together")
+    parser.add_argument("--json", type=Path, help="file for what --pool finds")
     options = parser.parse_args()
+    if options.pool:
+        pool(options.pool, options.json)
+        return
 
     entries = entries_for(options.tree, options.method or METHODS)
     depth = max(entry.policy.max_depth for entry in entries)
@@ -176,21 +222,7 @@ def main() -> None:
     if not records:
         return
     rows = agreement(records)
-    lines = []
-    for row in rows:
-        difference = row["difference"]
-        ends = f" ({difference['low']:+.1%} to {difference['high']:+.1%})" if difference["low"] is not None else ""
-        lines.append(
-            [
-                row["method"],
-                f"{row['rounds']}",
-                f"{row['live']:.3f}",
-                f"{row['replay']:.3f}",
-                f"{difference['value']:+.1%}{ends}",
-            ]
-        )
-    print_table(("method", "rounds", "live tau", "replay tau", "live over replay"), lines)
-    standard_output().print()
+    print_agreement(rows)
     if folder:
         folder.finish({"agreement": rows})
 

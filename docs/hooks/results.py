@@ -55,6 +55,7 @@ def _file(path: Path) -> str:
         "rows": _comparison,
         "summary": _speed,
         "added_memory": _verification,
+        "agreement": lambda content: _agreement(content, content),
     }
     for name, section in kinds.items():
         if name in content:

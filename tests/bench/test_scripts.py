@@ -124,7 +124,26 @@ def test_replay_against_live_leaves_out_texts_without_a_whole_round() -> None:
     assert module.live_texts(pair, ids, entry, texts=2, tokens=2, seed=0) == []
     assert len(module.live_texts(pair, ids, entry, texts=2, tokens=5, seed=0)) == 2
     assert module.measure(pair, "1", ids, entry, texts=2, tokens=2, seed=0) == ([], [])
-    nothing = {"method": "rrsw", "live": [], "taus": []}
+    nothing = {"prompt": "1", "method": "rrsw", "live": [], "taus": []}
     assert module.agreement([nothing]) == []
     some = nothing | {"method": "univer", "live": [2], "taus": [1.9]}
-    assert [row["prompts"] for row in module.agreement([nothing, some, some | {"live": [3]}])] == [2]
+    [row] = module.agreement([nothing, some, some | {"live": [3]}, some | {"prompt": "2"}])
+    assert (row["prompts"], row["rounds"], row["live"]) == (2, 3, pytest.approx(7 / 3))
+
+
+def test_runs_of_several_seeds_make_one_table(
+    against: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [str(tmp_path / str(seed)) for seed in (0, 1)]
+    for seed, run in enumerate(runs):
+        against("--count", "1", "--seed", str(seed), "--output", run, "--method", "rrsw")
+    capsys.readouterr()
+    found = tmp_path / "pooled.json"
+    against("--pool", *runs, "--json", str(found))
+    assert "rrsw    24      2.500     2.450       +2.0%" in capsys.readouterr().out
+    pooled = json.loads(found.read_text(encoding="utf-8"))
+    assert pooled["settings"]["seed"] == "0, 1"
+    assert pooled["agreement"][0]["rounds"] == 24
+    against("--count", "1", "--tree", "2x2", "--output", str(tmp_path / "other"), "--method", "rrsw")
+    with pytest.raises(ValueError, match="was run with tree = '2x3', not '2x2'"):
+        against("--pool", runs[0], str(tmp_path / "other"))
