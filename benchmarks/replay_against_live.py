@@ -25,6 +25,7 @@ from zlib import crc32
 
 import torch
 
+from univer.bench.checksum import ids_checksum, weights_checksum
 from univer.bench.compare import entries_for
 from univer.bench.contexts import Entry, SampledText, drafted_trees
 from univer.bench.evaluation import evaluate
@@ -32,7 +33,7 @@ from univer.bench.folder import RunFolder, key
 from univer.bench.intervals import gain_interval
 from univer.bench.prompts import load_prompts
 from univer.bench.questions import choose
-from univer.bench.settings import check_same
+from univer.bench.settings import CHECKSUMS, check_same
 from univer.cli.pair import load_pair
 from univer.cli.terminal import print_table, progress, standard_output
 from univer.engine import Sampling, generate
@@ -144,7 +145,8 @@ def pool(paths: Sequence[Path], output: Path | None) -> None:
     seeds = ", ".join(str(own.pop("seed")) for own in settings)
     prompts = dict.fromkeys(name for own in settings for name in own.pop("prompts"))
     for own in settings:
-        own.pop("prompts_checksum", None)
+        for checksum in CHECKSUMS:
+            own.pop(checksum, None)
     for own in settings[1:]:
         check_same(settings[0], own, f"{paths[0]} was run")
     rows = agreement([record for folder in folders for record in folder.records])
@@ -160,6 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="smollm2-135m")
     parser.add_argument("--draft")
+    parser.add_argument("--dtype", help="float32, bfloat16 or float16; by default what suits the machine")
     parser.add_argument("--questions", type=Path)
     parser.add_argument("--count", type=int, default=10, help="prompts of every task group")
     parser.add_argument("--method", action="append", help="METHOD[:ORDER], repeatable")
@@ -182,9 +185,8 @@ def main() -> None:
         parser.error(f"--tokens {options.tokens} is less than a whole round: trees of depth {depth} need {depth + 2}")
     chosen = choose(load_prompts(options.questions), count=options.count, seed=options.seed)
     room = options.tokens + depth
-    pair = load_pair(
-        options.target, options.draft, chosen, None, None, trust_remote_code=False, ignore_config=False, room=room
-    )
+    how = {"trust_remote_code": False, "ignore_config": False, "room": room}
+    pair = load_pair(options.target, options.draft, chosen, options.dtype, None, **how)
     settings = {
         "target": Path(options.target).name,
         "draft": Path(pair.draft.name).name,
@@ -195,6 +197,8 @@ def main() -> None:
         "methods": [entry.name for entry in entries],
         "prompts": [prompt.name for prompt, _ in pair.prompts],
         "prompts_checksum": crc32(repr([asdict(prompt) for prompt, _ in pair.prompts]).encode()),
+        "ids_checksum": ids_checksum(ids for _, ids in pair.prompts),
+        "weights_checksum": weights_checksum(pair.target, [pair.draft]),
         "questions": options.questions.name if options.questions else "our own",
         "texts": options.texts,
         "tokens": options.tokens,

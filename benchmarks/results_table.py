@@ -43,9 +43,10 @@ def table(runs: list[Run]) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     first = runs[0][0]["settings"]
     experiment = first["experiment"]
+    questions = "Spec-Bench" if first["questions"] == "question.jsonl" else first["questions"]
     lines += [
         "",
-        f"Tokens per target pass, temperature {experiment['temperatures'][0]:g}, on prompts of Spec-Bench "
+        f"Tokens per target pass, temperature {experiment['temperatures'][0]:g}, on prompts of {questions} "
         f"({experiment['count']} of each task group, drawn by seed {first['seed']}) x {experiment['places']} contexts, "
         "from the exact outcome law on drafted trees; 95 % intervals by the paired bootstrap over prompts. The grown "
         "tree is compared with RRSw on the 2x5 tree. "
@@ -54,6 +55,38 @@ def table(runs: list[Run]) -> str:
         "`benchmarks/results_table.py`. The paper's column (arXiv 2605.04543) was measured with other models.",
     ]
     return "\n".join(lines)
+
+
+def read(path: Path) -> Run:
+    """Manifest and summary of a run.
+
+    Raises:
+        ValueError: it is not of `univer reproduce main-table`, or has no summary yet.
+    """
+    try:
+        manifest, summary = (
+            json.loads((path / name).read_text(encoding="utf-8")) for name in ("manifest.json", "summary.json")
+        )
+        name = manifest["settings"]["experiment"]["name"]
+    except (OSError, json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is no run of `univer reproduce main-table` with a summary ({type(error).__name__}: {error}); "
+            "repeat the command of one that was killed"
+        ) from error
+    if name != "main-table":
+        raise ValueError(f"{path} is a run of the experiment {name!r}, not of 'main-table'")
+    return manifest, summary
+
+
+def check_alike(first: dict[str, Any], other: dict[str, Any]) -> None:
+    """Refuse runs of which one sentence cannot speak.
+
+    Raises:
+        ValueError: they were measured with other prompts, contexts or seeds.
+    """
+    for name in ("experiment", "questions", "seed", "new_tokens"):
+        if first[name] != other[name]:
+            raise ValueError(f"the runs differ in {name}: {first[name]} and {other[name]}")
 
 
 def share(gain: dict[str, Any] | None) -> str:
@@ -83,10 +116,12 @@ def main() -> int:
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--check", action="store_true", help="only tell whether the table is up to date")
     args = parser.parse_args()
-    runs = [
-        tuple(json.loads((path / name).read_text(encoding="utf-8")) for name in ("manifest.json", "summary.json"))
-        for path in args.runs
-    ]
+    try:
+        runs = [read(path) for path in args.runs]
+        for manifest, _ in runs[1:]:
+            check_alike(runs[0][0]["settings"], manifest["settings"])
+    except ValueError as error:
+        parser.error(str(error))
     made_table = table(runs)
     text = README.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)

@@ -55,6 +55,7 @@ def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
         ({"question_id": 7, "text": "b"}, "two prompts are called '7'"),
         ({"question_id": "1", "text": "b", "kind": "all"}, "line 2: a kind called 'all', which stands for all prompts"),
         ({"text": "bad \ud800 text"}, "line 2: half of a surrogate pair"),
+        ({"text": "b", "kind": "\x1b[31mred"}, "line 2: a control character"),
     ],
 )
 def test_what_results_could_not_tell_or_models_not_read_is_refused(
@@ -64,6 +65,20 @@ def test_what_results_could_not_tell_or_models_not_read_is_refused(
     path.write_text('{"question_id": 7, "text": "a"}\n' + json.dumps(second) + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         load_prompts(path)
+
+
+def test_json_without_end_is_no_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(ValueError, match="line 1: no JSON"):
+        load_prompts(path)
+
+
+def test_names_and_kinds_stay_on_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text(json.dumps({"question_id": "a\nb", "category": " two\r\nlines", "turns": ["x"]}), encoding="utf-8")
+    [prompt] = load_prompts(path)
+    assert (prompt.name, prompt.kind) == ("a b", "two lines")
 
 
 def test_a_byte_order_mark_is_no_part_of_a_prompt(tmp_path: Path) -> None:

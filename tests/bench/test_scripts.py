@@ -43,6 +43,7 @@ def main_table(prompts: int, methods: tuple[str, ...]) -> tuple[dict[str, Any], 
         for place, method in enumerate(methods)
     ]
     settings = {"target": "t", "draft": "d", "dtype": "float32", "seed": 0, "prompts": list("123456789")}
+    settings["questions"] = "question.jsonl"
     settings["experiment"] = {"temperatures": [1.0], "count": 9, "places": 8}
     versions = {"torch": "2", "transformers": "5"}
     machine = {"accelerator": None, "processor": "P", "cores": 2, "versions": versions}
@@ -57,6 +58,35 @@ def test_the_table_of_results_copes_with_few_prompts_and_lacking_rows() -> None:
     assert rows["greedy"].startswith("| greedy | `2x5` |  |  | 4.40 | +29.4% (+")
     assert list(rows) == ["rrsw", "univer", "greedy"]
     assert "t: 3 of 9 prompts so far, " in lines[-1]
+
+
+def test_the_table_of_results_is_of_runs_of_one_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = script("results_table")
+    for name, seed in (("main-table", 0), ("depth", 0), ("other", 1)):
+        manifest, summary = main_table(9, ("rrsw",))
+        kind = "depth" if name == "depth" else "main-table"
+        manifest["settings"] |= {"questions": "mine.jsonl", "seed": seed, "new_tokens": 64}
+        manifest["settings"]["experiment"]["name"] = kind
+        (tmp_path / name).mkdir()
+        (tmp_path / name / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        (tmp_path / name / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    readme = tmp_path / "README.md"
+    readme.write_text(f"a\n{module.BEGIN}\n{module.END}\nb\n", encoding="utf-8")
+    monkeypatch.setattr(module, "README", readme)
+    for runs, message in (
+        (["nowhere"], "nowhere is no run of"),
+        (["depth"], "a run of the experiment 'depth', not of 'main-table'"),
+        (["main-table", "other"], "the runs differ in seed: 0 and 1"),
+    ):
+        called(monkeypatch, *(str(tmp_path / run) for run in runs))
+        with pytest.raises(SystemExit, match="2"):
+            module.main()
+        assert message in capsys.readouterr().err
+    called(monkeypatch, str(tmp_path / "main-table"))
+    assert module.main() == 0
+    assert "on prompts of mine.jsonl (9 of each" in readme.read_text(encoding="utf-8")
 
 
 def test_growing_trees_interrupted_before_the_first_prompt(
@@ -79,11 +109,11 @@ def test_growing_trees_interrupted_before_the_first_prompt(
 def against(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """`replay_against_live.py` without models, as a function of its arguments."""
     module = script("replay_against_live")
-    target = SimpleNamespace(dtype=torch.float32, device=torch.device("cpu"))
+    target = tiny_llama(0)
 
     def pair(target_name: str, draft: str, prompts: Any, *given: object, **named: object) -> SimpleNamespace:
         encoded = [(prompt, torch.tensor([[1]])) for prompt in prompts]
-        return SimpleNamespace(target=target, draft=SimpleNamespace(name="d"), prompts=encoded)
+        return SimpleNamespace(target=target, draft=IndependentDraft(target, "d"), prompts=encoded)
 
     monkeypatch.setattr(module, "load_pair", pair)
     monkeypatch.setattr(module, "measure", lambda *given: ([2, 3], [2.5, 2.4]))

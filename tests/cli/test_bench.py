@@ -82,6 +82,20 @@ def test_a_killed_run_goes_on_to_the_same_summary(
     assert "seed = 3, not 4" in capsys.readouterr().err
 
 
+def test_other_generation_settings_do_not_go_into_the_same_folder(
+    arguments: list[str], tiny_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ["--method", "univer", "--count", "1", "--output", str(tmp_path / "run")]
+    assert main([*arguments, *more]) == 0
+    other = tmp_path / "other" / tiny_directory.name
+    shutil.copytree(tiny_directory, other)
+    settings = json.loads((other / "generation_config.json").read_text())
+    (other / "generation_config.json").write_text(json.dumps(settings | {"repetition_penalty": 3.0}))
+    arguments[arguments.index("--target") + 1] = str(other)
+    assert main([*arguments, *more]) == 2
+    assert "generation.repetition_penalty = None, not 3.0" in capsys.readouterr().err
+
+
 def test_ctrl_c_keeps_what_there_is(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,8 +25,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_report_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "run"]) == 0
-    sentence, where = capsys.readouterr().out.splitlines()
+    sentence, about, where = capsys.readouterr().out.splitlines()
     assert sentence.startswith("UniVer on the tree 3x3 gets ")
+    assert "temperature 1, 6 prompts of 6 kinds, exact outcome laws of drafted trees, the run is not finished" in about
     assert where == "report.html with 5 plots beside it"
     assert len(list(run.parent.glob("report*"))) == 6
 
@@ -36,7 +37,7 @@ def test_a_terminal_that_lacks_signs_of_the_page(run: Path, monkeypatch: pytest.
     printed = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(printed, encoding=encoding, write_through=True))
     assert main(["report", "run", "--output", "seite-\u6f22.html"]) == 0
-    sentence, where = printed.getvalue().decode(encoding).splitlines()
+    sentence, _, where = printed.getvalue().decode(encoding).splitlines()
     assert re.search(r" gets \d+\.\d % more tokens .* \(95 % interval [+-]\d", sentence)
     assert where.startswith("seite-?.html with ")
 
@@ -45,6 +46,7 @@ def test_json_and_a_wish(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(run), "--output", "some/page.html", "--temperature", "0.6", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["row"]["temperature"] == 0.6
+    assert "temperature 0.6" in printed["about"]
     assert Path(printed["page"]).read_text(encoding="utf-8").startswith("<!doctype html>")
     assert all(Path(image).is_file() for image in printed["images"])
 

@@ -123,6 +123,20 @@ def test_other_weights_of_the_same_name_do_not_go_into_the_same_folder(
     assert (place / "records.jsonl").read_text() == before
 
 
+def test_another_chat_template_does_not_go_into_the_same_folder(
+    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "run"
+    other = tmp_path / "other" / Path(models[1]).name
+    shutil.copytree(models[1], other)
+    template = other / "chat_template.jinja"
+    template.write_text("Answer. " + template.read_text())
+    arguments = [*CONTEXTS, "--output", str(place)]
+    assert main(["reproduce", "depth", *models, *arguments]) == 0
+    assert main(["reproduce", "depth", "--target", str(other), *models[2:], *arguments]) == 2
+    assert "other token ids: by another tokenizer or chat template" in capsys.readouterr().err
+
+
 def test_a_run_that_the_user_ended_says_how_many_prompts_it_saw(
     models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""What tells pairs of models apart that go by the same names."""
+"""What tells apart models, tokenizers and templates that go by the same names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from zlib import crc32
 
-from torch import nn
+from torch import Tensor, nn
 
 # Elements of every weight that are looked at: training moves nearly all of them, so some are enough.
 ELEMENTS = 64
@@ -39,6 +39,20 @@ def weights_checksum(target: Any, drafts: Iterable[Any]) -> int:
             found = crc32(f"{name} {tuple(weight.shape)} {weight.dtype}".encode(), found)
             found = crc32(_some(weight), found)
     return found
+
+
+def ids_checksum(prompts: Iterable[Tensor]) -> int:
+    """A number that prompts do not share which another tokenizer or chat template made other token ids of.
+
+    Args:
+        prompts: token ids.
+
+    Example:
+        >>> import torch
+        >>> ids_checksum([torch.tensor([[1, 2]]), torch.tensor([[3]])]) == ids_checksum([torch.tensor([[1, 2, 3]])])
+        False
+    """
+    return crc32(repr([ids.flatten().tolist() for ids in prompts]).encode())
 
 
 def _modules(draft: Any) -> Iterator[nn.Module]:

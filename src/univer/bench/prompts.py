@@ -81,7 +81,7 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
 def _read(line: str, number: int) -> Prompt:
     try:
         entry: Any = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"no JSON ({error})") from error
     said = None
     if isinstance(entry, dict):
@@ -90,11 +90,16 @@ def _read(line: str, number: int) -> Prompt:
         raise ValueError("no prompt: expected an object with 'text', or with a list 'turns' of texts")
     if not all(turn.strip() for turn in said):
         raise ValueError("an empty text")
-    kind, name = str(entry.get("category", entry.get("kind", "prompt"))), str(entry.get("question_id", number))
+    kind, name = (
+        " ".join(str(value).split())
+        for value in (entry.get("category", entry.get("kind", "prompt")), entry.get("question_id", number))
+    )
     try:
         "".join([kind, name, *said]).encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"half of a surrogate pair, which is no character ({error})") from error
+    if not (kind + name).isprintable():
+        raise ValueError(f"a control character in {kind!r} or {name!r}, which tables could not show")
     if kind == EVERY_KIND:
         raise ValueError(f"a kind called {kind!r}, which stands for all prompts in results: call it otherwise")
     return Prompt(name, kind, said[0], tuple(said[1:]))

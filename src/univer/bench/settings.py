@@ -8,6 +8,7 @@ from typing import Any
 # Of two checksums a message would say little to a person.
 CHECKSUMS = {
     "prompts_checksum": "prompts of other texts",
+    "ids_checksum": "prompts of other token ids: by another tokenizer or chat template",
     "weights_checksum": "models of other weights, though of the same names",
 }
 
@@ -31,6 +32,8 @@ def check_same(held: Mapping[str, Any], wanted: Mapping[str, Any], run: str) -> 
     one, other = _flat(held), _flat(wanted)
     for name in {**one, **other}:
         if one.get(name) != other.get(name):
+            if name in CHECKSUMS and one.get(name) is None:
+                raise ValueError(f"{run} of an earlier version, which kept no {name}: choose another folder")
             texts = _differing(one.get(name), other.get(name))
             differs = CHECKSUMS.get(name, "{} = {}, not {}".format(name, *texts))
             raise ValueError(f"{run} with {differs}: choose another folder, or the same settings to go on with it")

@@ -1,12 +1,13 @@
 """The generation configuration of a target: refused where it would have to be ignored, or gone without on request."""
 
+import json
 from typing import Any
 
 from transformers import GenerationConfig
 
 from univer.engine.settings import check_settings
 
-__all__ = ["generation_config"]
+__all__ = ["changed_settings", "generation_config"]
 
 
 def generation_config(target: Any, *, ignore: bool, greedy: bool, applied: bool = True) -> Any:
@@ -33,3 +34,15 @@ def generation_config(target: Any, *, ignore: bool, greedy: bool, applied: bool 
     except ValueError as error:
         raise ValueError(f"{str(error).rpartition(';')[0]}; use --ignore-config to go without it") from error
     return None
+
+
+def changed_settings(config: Any) -> dict[str, Any]:
+    """The settings of a configuration that are not transformers' defaults, as JSON has them.
+
+    Args:
+        config: A generation configuration, or None.
+    """
+    if config is None:
+        return {}
+    found: dict[str, Any] = json.loads(json.dumps(config.to_diff_dict(), default=str))
+    return {name: value for name, value in found.items() if name != "transformers_version" and not name.startswith("_")}

@@ -6,11 +6,11 @@ from typing import Any
 from zlib import crc32
 
 from univer.bench.cells import cells_of
-from univer.bench.checksum import weights_checksum
+from univer.bench.checksum import ids_checksum, weights_checksum
 from univer.bench.live import LiveBench
-from univer.bench.prompts import Prompt
+from univer.bench.prompts import Prompt, encode
 from univer.bench.shards import Plan, shards_of
-from univer.cli.config import generation_config
+from univer.cli.config import changed_settings, generation_config
 from univer.cli.drafts import default_draft, make_draft
 from univer.engine.drafts import as_draft
 from univer.models import load
@@ -101,7 +101,9 @@ class LiveSetup:
             "device": model.device.type,
             "prompts": [prompt.name for prompt in fitting],
             "prompts_checksum": crc32(repr([asdict(prompt) for prompt in fitting]).encode()),
+            "generation": changed_settings(config or getattr(model, "generation_config", None)),
             "weights_checksum": weights_checksum(model, drafts.values()),
+            "ids_checksum": ids_checksum(encode(tokenizer, prompt.text) for prompt in fitting),
             "left_out": notes,
         }
         keys = [cell.key(prompt) for prompt in fitting for cell in cells]

@@ -76,7 +76,8 @@ def replay(
         asked = {(entry_tree, entry.name) for entry_tree, entry in rows}
         summary["rows"] = [row for row in whole["rows"] if (row["tree"], row["method"]) in asked]
     if as_json:
-        found = {"settings": folder.settings, **summary, "records": records, "interrupted": interrupted}
+        of = {"prompts": finished, "prompts_of_the_trace": len(folder.prompts)}
+        found = {"settings": folder.settings, **of, **summary, "records": records, "interrupted": interrupted}
         typer.echo(json.dumps(found, indent=1))
     else:
         laws = {(entry_tree, entry.name): entry.law for entry_tree, entry in rows}
@@ -128,11 +129,12 @@ def _print(
     print_table(COLUMNS, cells)
     settings = folder.settings
     recorded = len(folder.prompts)
+    trees = f"{settings['drafted']} drafted tree" + "s" * (settings["drafted"] != 1)
     each = contexts_each((record["taus"] for record in records), settings["drafted"])
     console.print(
         f"{settings['target']} with {settings['draft']}, {settings['dtype']} on {settings['device']}, "
         f"temperature {settings['sampling']['temperature']}, {max(row['prompts'] for row in overall)} of {recorded} "
-        f"prompts, {each}, {settings['drafted']} drafted trees per context and law, seed "
+        f"prompts, {each}, {trees} per context and law, seed "
         f"{settings['seed']}, "
         + (f"rows lack at most {settings['tail']:g} of their mass; " if settings["tail"] else "whole rows; ")
         + intervals_note(max(row["prompts"] for row in overall))

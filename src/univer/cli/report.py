@@ -45,10 +45,11 @@ def report(
     except KeyboardInterrupt:
         return 130
     if as_json:
-        images = [str(image) for image in made.images]
-        typer.echo(json.dumps({"page": str(made.page), "images": images, "sentence": made.sentence, "row": made.row}))
+        said = {"sentence": made.sentence, "about": made.about, "row": made.row}
+        typer.echo(json.dumps({"page": str(made.page), "images": [str(image) for image in made.images]} | said))
         return 0
     typer.echo(_plain(made.sentence))
+    typer.echo(_plain(f"({made.about})"))
     typer.echo(_plain(f"{made.page} with {len(made.images)} plot{'s' * (len(made.images) != 1)} beside it"))
     return 0
 

@@ -98,7 +98,7 @@ def _replayed(
     quiet: bool,
 ) -> "tuple[RunFolder, bool]":
     """Measure tau by exact outcome laws."""
-    from univer.bench.checksum import weights_checksum
+    from univer.bench.checksum import ids_checksum, weights_checksum
     from univer.bench.folder import RunFolder
     from univer.bench.reproduce import entries_of, measure
     from univer.cli.pair import load_pair
@@ -122,6 +122,7 @@ def _replayed(
         "dtype": str(pair.target.dtype).removeprefix("torch."),
         "device": pair.target.device.type,
         "weights_checksum": weights_checksum(pair.target, [pair.draft]),
+        "ids_checksum": ids_checksum(ids for _, ids in pair.prompts),
     }
     folder = RunFolder.open(place, KIND, settings)
     growths = len({entry.growth for _, entry in entries})

@@ -171,6 +171,20 @@ def test_an_earlier_report_is_replaced_and_nothing_else(tmp_path: Path) -> None:
         write_report([], tmp_path / "none.html")
 
 
+def test_plots_that_a_report_has_no_more_are_taken_away(tmp_path: Path) -> None:
+    for name, records in (("live", live_records()), ("few", replay_records())):
+        write_run(tmp_path / name, "replay", records)
+    page = tmp_path / "page.html"
+    first = write_report(load_runs([tmp_path / "live"]), page).images
+    other = write_report(load_runs([tmp_path / "live"]), tmp_path / "page-speed.html").images
+    mine = tmp_path / "page-mine.png"
+    mine.write_bytes(first[0].read_bytes())
+    second = write_report(load_runs([tmp_path / "few"]), page).images
+    assert set(first) - set(second)
+    kept = {*second, *other, mine}
+    assert set(tmp_path.glob("*.png")) == kept
+
+
 def test_an_image_that_is_not_of_a_report_is_left_as_it_is(tmp_path: Path) -> None:
     write_run(tmp_path / "run", "replay", replay_records(1, ("univer",), ("3x3",), (1.0,)))
     runs = load_runs([tmp_path / "run"])

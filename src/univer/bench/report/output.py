@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -39,6 +40,20 @@ def check_images(images: Iterable[Path]) -> None:
     for image in images:
         if image.exists() and _software(image) != SOFTWARE:
             raise ValueError(f"{image} exists already and is not a plot of a report: name another file with --output")
+
+
+def remove_left_over(page: Path, plots: Iterable[str], images: Iterable[Path]) -> None:
+    """Take away images of an earlier report of the same name that this one has no plots for.
+
+    Args:
+        page: the HTML file.
+        plots: names that plots may have, without a number.
+        images: the PNG files of this report.
+    """
+    form = re.compile(rf"{re.escape(page.stem)}-({'|'.join(map(re.escape, plots))})(-\d+)?\.png")
+    for image in set(page.parent.iterdir()) - set(images):
+        if form.fullmatch(image.name) and _software(image) == SOFTWARE:
+            image.unlink()
 
 
 def _software(image: Path) -> str | None:

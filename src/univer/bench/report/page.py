@@ -20,7 +20,7 @@ from univer.bench.report import palette
 from univer.bench.report.facts import facts
 from univer.bench.report.focus import Wish, check_wish, sentence
 from univer.bench.report.names import title
-from univer.bench.report.output import GENERATOR, check_images, check_output
+from univer.bench.report.output import GENERATOR, check_images, check_output, remove_left_over
 from univer.bench.report.plots import CHAPTERS, Plot
 from univer.bench.report.plots.canvas import SETTINGS
 from univer.bench.report.plots.svg import inline, lay_out, save_png
@@ -39,12 +39,14 @@ class Report:
         page: the HTML file.
         images: the PNG files beside it.
         sentence: what the page says first.
+        about: what the sentence holds for, and how far the run came if it is not finished.
         row: the row of the summary that the sentence is about.
     """
 
     page: Path
     images: list[Path]
     sentence: str
+    about: str
     row: Row
 
 
@@ -97,7 +99,8 @@ def write_report(
     partial = page.with_name(page.name + ".partial")
     partial.write_text(content, encoding="utf-8")
     partial.replace(page)
-    return Report(page, images, str(said), chosen)
+    remove_left_over(page, [chapter.name for chapter in CHAPTERS], images)
+    return Report(page, images, str(said), _about(shown[0]), chosen)
 
 
 def _chapters(
