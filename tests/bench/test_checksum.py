@@ -56,6 +56,13 @@ def test_weights_that_are_not_in_memory_count_by_their_shape() -> None:
     assert weights_checksum(small, []) != weights_checksum(large, [])
 
 
+def test_weights_of_another_layout_count_by_their_shape() -> None:
+    sparse, larger = nn.Module(), nn.Module()
+    sparse.register_buffer("mask", torch.eye(2).to_sparse())
+    larger.register_buffer("mask", torch.eye(3).to_sparse())
+    assert weights_checksum(sparse, []) != weights_checksum(larger, [])
+
+
 def test_a_model_that_moves_to_bfloat16_and_back_is_another_only_where_it_lost_something() -> None:
     layer = nn.Linear(4, 4)
     with torch.no_grad():

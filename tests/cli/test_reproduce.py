@@ -106,12 +106,16 @@ def test_bad_input_is_one_line(
     assert not (tmp_path / "run").exists()
 
 
+def copied(models: list[str], place: Path) -> Path:
+    """A copy of the target, of the same name, to be changed."""
+    return shutil.copytree(models[1], place / "other" / Path(models[1]).name)
+
+
 def test_other_weights_of_the_same_name_do_not_go_into_the_same_folder(
     models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "run"
-    other = tmp_path / "other" / Path(models[1]).name
-    shutil.copytree(models[1], other)
+    other = copied(models, tmp_path)
     weights = load_file(other / "model.safetensors")
     weights["model.norm.weight"] *= 1.1
     save_file(weights, other / "model.safetensors", {"format": "pt"})
@@ -127,8 +131,7 @@ def test_another_chat_template_does_not_go_into_the_same_folder(
     models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "run"
-    other = tmp_path / "other" / Path(models[1]).name
-    shutil.copytree(models[1], other)
+    other = copied(models, tmp_path)
     template = other / "chat_template.jinja"
     template.write_text("Answer. " + template.read_text())
     arguments = [*CONTEXTS, "--output", str(place)]
