@@ -75,8 +75,8 @@ def added_memory(method: str, order: str, tree: str, vocabulary: int, results: A
 
 def target_pass(directory: str, nodes: DraftTree) -> Callable[[], object]:
     """One pass of a real model over the nodes of a tree below a short text."""
-    from univer.engine.runner import TreeRunner
     from univer.models import load
+    from univer.runtime.runner import TreeRunner
 
     model, tokenizer = load(directory, dtype="bfloat16", device="cpu")
     runner = TreeRunner(model)

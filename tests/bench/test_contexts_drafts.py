@@ -19,7 +19,7 @@ from univer.drafting.independent import IndependentDraft
 from univer.drafting.layers import skip_layers
 from univer.drafting.lookup import LookupSource
 from univer.engine import Sampling
-from univer.engine.runner import TreeRunner
+from univer.runtime.runner import TreeRunner
 
 TEXT = SampledText((5, 9, 30, 8, 5, 9, 30, 12, 5, 9), (4, 6, 9))
 TREES = ("2x3", "3x2", "grow:nodes=9,depth=3", "eagle2:nodes=9,depth=3", "opt:nodes=9,depth=3")

@@ -10,7 +10,7 @@ from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.independent import UNKNOWN, IndependentDraft
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling
-from univer.engine.cache import entries
+from univer.runtime.cache import entries
 
 COMMITTED = [3, 14, 15, 9, 26, 5]
 

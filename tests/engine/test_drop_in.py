@@ -14,7 +14,7 @@ from transformers import (
 
 import univer
 from engine.families import FAMILIES, near_copy, tiny
-from univer.engine.batch import cache_argument
+from univer.runtime.batch import cache_argument
 
 PROMPT = torch.tensor([[3, 14, 15, 9, 26, 5]])
 PADDED = torch.tensor([[0, 0, 0, 3, 14, 15], [7, 8, 9, 10, 11, 12], [0, 0, 0, 0, 0, 21]])

@@ -28,8 +28,8 @@ from engine.families import DECODER, FAMILIES, greedy_reference, near_copy, path
 from univer.doctor import examine
 from univer.doctor.identity import compare_texts
 from univer.engine import Engine, generate
-from univer.engine.checks import check_model
-from univer.engine.runner import TreeRunner
+from univer.runtime.checks import check_model
+from univer.runtime.runner import TreeRunner
 
 PROMPT = [3, 14, 15, 9, 26, 5, 35, 8, 9]
 PROMPTS = [PROMPT, [7], list(range(20, 34))]
@@ -218,7 +218,7 @@ def test_fault_25_a_target_that_accelerate_dispatches(places, tmp_path):
 
 def test_fault_25_layers_with_keys_on_another_device():
     """Every layer's room lies where its keys do; the devices that a test has are the CPU and one without data."""
-    from univer.engine.cache import Place, keep_nodes, new_cache
+    from univer.runtime.cache import Place, keep_nodes, new_cache
 
     place = Place(0, [0])
     cache = new_cache(place)

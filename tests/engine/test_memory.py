@@ -49,7 +49,7 @@ def test_the_first_room_cannot_be_made(exhaust, monkeypatch, number, draft):
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_a_room_cannot_grow(exhaust, monkeypatch, number):
-    monkeypatch.setattr("univer.engine.cache.FIRST_ROOM", 16)
+    monkeypatch.setattr("univer.runtime.cache.FIRST_ROOM", 16)
     target = tiny("llama")
     engine = Engine(target, None)
     row = engine.add(FIRST, max_new_tokens=20, temperature=0, eos_token_id=None)
@@ -66,7 +66,7 @@ def test_a_room_cannot_grow(exhaust, monkeypatch, number):
 
 
 def test_what_was_committed_before_a_step_failed_is_told_by_the_next(exhaust, monkeypatch):
-    monkeypatch.setattr("univer.engine.cache.FIRST_ROOM", 16)
+    monkeypatch.setattr("univer.runtime.cache.FIRST_ROOM", 16)
     engine = Engine(tiny("llama"), None)
     row = engine.add(FIRST, max_new_tokens=9, temperature=0, eos_token_id=None)
     told = [token for _, step in engine.step() for token in step.tokens]

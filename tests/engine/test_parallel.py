@@ -14,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.families import DECODER, noisy, tiny
 from engine.two_processes import texts
-from univer.engine.checks import check_shared_seed
+from univer.runtime.checks import check_shared_seed
 
 SCRIPT = Path(__file__).parent / "two_processes.py"
 

@@ -8,7 +8,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, Phi3Config, Phi3ForCausa
 
 from engine.families import CONTEXT, DECODER, FAMILIES, greedy_reference, near_copy, tiny
 from univer.engine import Engine, generate
-from univer.engine.checks import context_limit
+from univer.runtime.checks import context_limit
 
 ORIGINAL = 32
 PROMPT = [(7 * index) % 58 + 3 for index in range(ORIGINAL - 4)]

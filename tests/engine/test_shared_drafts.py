@@ -8,9 +8,9 @@ from engine.families import near_copy, tiny
 from univer.drafting.combined import CombinedDraft
 from univer.drafting.lookup import LookupSource
 from univer.engine import Engine, generate
-from univer.engine.batch import TreeBatch
 from univer.engine.drafts import as_draft
-from univer.engine.runner import NodeReading, TreeRunner
+from univer.runtime.batch import TreeBatch
+from univer.runtime.runner import NodeReading, TreeRunner
 
 PROMPTS = [[3, 14, 15, 9, 26, 5, 35, 8, 9], [7, 9], [21, 22, 23, 24, 25]]
 OPTIONS = [

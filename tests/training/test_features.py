@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from training.pairs import random_texts, target
-from univer.engine.features import FeatureTap
+from univer.runtime.features import FeatureTap
 from univer.training import features as module
 from univer.training.features import FeatureSet, compute_features, read_text
 

@@ -14,10 +14,10 @@ from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.growth import TreePolicy
 from univer.drafting.side_by_side import propose_side_by_side
 from univer.engine import Sampling, generate_rounds
-from univer.engine.paths import PathReader
-from univer.engine.runner import TreeRunner
 from univer.engine.settings import check_settings
 from univer.methods import Method
+from univer.runtime.paths import PathReader
+from univer.runtime.runner import TreeRunner
 from univer.tree import DraftTree
 
 

@@ -14,8 +14,8 @@ from univer.bench.folder import Key, Record
 from univer.bench.prompts import Prompt, encode
 from univer.bench.shards import Shard
 from univer.engine import generate
-from univer.engine.checks import context_limit
 from univer.engine.stats import merged
+from univer.runtime.checks import context_limit
 
 WARM_UP_TOKENS = 16
 

@@ -45,7 +45,7 @@ def make_draft(name: str, tokenizer: Any, dtype: str | None, device: str | None,
         ModelError: The model cannot be loaded.
         ValueError: It has another tokenizer, or cannot draft.
     """
-    from univer.engine.checks import check_tokenizers
+    from univer.runtime.checks import check_tokenizers
 
     draft, own_tokenizer = load_draft(name, dtype, device, trust_remote_code)
     if own_tokenizer is not None:

@@ -81,7 +81,7 @@ def load_pair(
 def _fitting(
     prompts: "list[tuple[Prompt, Tensor]]", models: "Sequence[Any]", room: int
 ) -> "list[tuple[Prompt, Tensor]]":
-    from univer.engine.checks import context_limit
+    from univer.runtime.checks import context_limit
 
     limit = min((limit for model in models if (limit := context_limit(model)) is not None), default=None)
     fitting = [(prompt, ids) for prompt, ids in prompts if limit is None or ids.shape[1] + room <= limit]

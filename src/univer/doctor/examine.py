@@ -12,11 +12,11 @@ from univer.doctor.identity import Identity, compare_texts
 from univer.doctor.pair import check_pair
 from univer.doctor.report import Finding, Report
 from univer.drafting.growth.parse import TreeSpec
-from univer.engine.attention import attention_pattern
-from univer.engine.checks import readable_tokens
 from univer.engine.drafts import as_draft
-from univer.engine.evaluation import evaluating
-from univer.engine.probe import check_tree_attention
+from univer.runtime.attention import attention_pattern
+from univer.runtime.checks import readable_tokens
+from univer.runtime.evaluation import evaluating
+from univer.runtime.probe import check_tree_attention
 
 PROMPTS = (
     "Name five rivers in Europe.",

@@ -12,8 +12,8 @@ from transformers import DynamicCache, GenerationConfig
 
 from univer.drafting.growth.parse import TreeSpec
 from univer.engine.api import generate
-from univer.engine.batch import cache_argument, input_device
-from univer.engine.evaluation import evaluating
+from univer.runtime.batch import cache_argument, input_device
+from univer.runtime.evaluation import evaluating
 
 # How far behind the best logit a token may be for rounding to put it first, as a share of the largest logit: a pass
 # over several tokens adds up in another order than one over a single token, which the layers carry on.

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from univer.doctor.report import Finding
-from univer.engine.attention import attention_pattern
-from univer.engine.checks import check_model, check_tokenizers, context_limit, readable_tokens
 from univer.engine.settings import check_settings
 from univer.engine.stopping import eos_tokens
+from univer.runtime.attention import attention_pattern
+from univer.runtime.checks import check_model, check_tokenizers, context_limit, readable_tokens
 
 
 def check_pair(target: Any, models: list[Any], tokenizer: Any = None, draft_tokenizer: Any = None) -> list[Finding]:

@@ -123,7 +123,7 @@ class Draft(Protocol):
         name: how the draft is called in reports.
         fixed_only: True if it proposes tokens without randomness, so that its trees have fixed children only.
         models: the language models that it runs, if any.
-        features: which of the target's hidden states it wants to be given, see `univer.engine.features.FeatureTap`;
+        features: which of the target's hidden states it wants to be given, see `univer.runtime.features.FeatureTap`;
             none for most drafts.
     """
 

@@ -12,12 +12,12 @@ from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Growth
 from univer.drafting.growth.loop import coins_of, tree_under_way
 from univer.drafting.readings import Proposal, read_alone
-from univer.engine.attention import attention_pattern
-from univer.engine.batch import TreeBatch
-from univer.engine.checks import check_model, context_limit, context_setting, readable_tokens
-from univer.engine.paths import PathReader, PathReading
-from univer.engine.probe import check_tree_attention
-from univer.engine.runner import NodeReading, TreeRunner
+from univer.runtime.attention import attention_pattern
+from univer.runtime.batch import TreeBatch
+from univer.runtime.checks import check_model, context_limit, context_setting, readable_tokens
+from univer.runtime.paths import PathReader, PathReading
+from univer.runtime.probe import check_tree_attention
+from univer.runtime.runner import NodeReading, TreeRunner
 from univer.tree import DraftTree
 
 # Read in place of a token for which the draft has no embedding. Any choice is lossless.

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from univer.drafting.independent import IndependentDraft
-from univer.engine.features import decoder_layers
+from univer.runtime.features import decoder_layers
 
 
 def early_exit(target: Any, count: int) -> IndependentDraft:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from univer.engine.outside import name_of, outside_inference
 from univer.engine.processors import Processor
+from univer.runtime.guards import name_of, without_inference_mode
 
 # Entries of a tensor that are compared one by one when a processor is checked.
 LARGE = 1 << 20
@@ -94,7 +94,7 @@ class BranchProcessors:
             ValueError: asked again for the same text, alone or beside another node, one gives another answer or has
                 changed something that it keeps.
         """
-        with outside_inference():
+        with without_inference_mode():
             ids = torch.tensor([list(committed)], device=logits.device)
             scores = logits[None].to(torch.promote_types(logits.dtype, torch.float32), copy=True)
             for processor in self._processors:
@@ -122,7 +122,7 @@ class BranchProcessors:
         return [place for place, verdict in zip(known, verdicts.tolist(), strict=True) if verdict]
 
     def _process(self, ids: Tensor, scores: Tensor) -> Tensor:
-        with outside_inference():
+        with without_inference_mode():
             ids, scores = ids.clone(), scores.clone()
             for processor in self._processors:
                 scores = _apply(processor, ids, scores)

@@ -28,14 +28,14 @@ from transformers.generation import (
 from univer.couplings.order import ORDERS
 from univer.drafting.growth.parse import parse_tree
 from univer.engine.allowed import AllowedTokens
-from univer.engine.checks import readable_tokens
 from univer.engine.engine import Engine
-from univer.engine.handover import check_cache, fill_cache, read_cache
 from univer.engine.options import Options, prompt_tokens
-from univer.engine.outside import name_of
 from univer.engine.row import Row
 from univer.engine.settings import applied_settings, check_tokens
+from univer.engine.transformers_cache import check_cache, fill_cache, read_cache
 from univer.methods import resolve
+from univer.runtime.checks import readable_tokens
+from univer.runtime.guards import name_of
 
 # Options of `generate` that are the drop-in's; all others come from transformers.
 OWN_OPTIONS = ("method", "tree", "order", "seed", "generator", "draft_temperature", "draft_sampling")

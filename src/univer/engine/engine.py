@@ -11,15 +11,15 @@ from torch import Tensor
 
 from univer.drafting.base import Draft, close_session
 from univer.drafting.readings import Reading, UnderWay
-from univer.engine.batch import TreeBatch
-from univer.engine.cache import Entries
-from univer.engine.checks import check_model, check_shared_seed, readable_tokens
 from univer.engine.drafts import as_draft
-from univer.engine.evaluation import evaluating
 from univer.engine.options import Options, prompt_tokens, split_settings
-from univer.engine.probe import check_tree_attention
 from univer.engine.row import Row, Step
 from univer.engine.settings import applied_settings, check_tokens
+from univer.runtime.batch import TreeBatch
+from univer.runtime.cache import Entries
+from univer.runtime.checks import check_model, check_shared_seed, readable_tokens
+from univer.runtime.evaluation import evaluating
+from univer.runtime.probe import check_tree_attention
 from univer.tree import DraftTree
 
 P = ParamSpec("P")

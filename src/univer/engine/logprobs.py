@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from univer.engine.outside import outside_inference
+from univer.runtime.guards import without_inference_mode
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Wanted:
             logits: `[n, V]`, the row that each of them follows from.
             scores: `[n, V]`, the same after processing.
         """
-        with outside_inference():
+        with without_inference_mode():
             raw = logits.to(torch.promote_types(logits.dtype, torch.float32), copy=True)
             return Account(
                 None if self.logprobs is None else _logprobs(tokens, raw, scores.clone(), self.logprobs),

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from univer.engine.checks import readable_tokens
 from univer.engine.engine import Engine
 from univer.engine.logprobs import Account
 from univer.engine.options import Options, prompt_rows
 from univer.engine.row import Row, Step
 from univer.engine.settings import applied_settings, check_tokens
 from univer.engine.stats import GenerationStats, merged
+from univer.runtime.checks import readable_tokens
 
 
 @dataclass(frozen=True)

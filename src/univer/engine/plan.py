@@ -11,8 +11,8 @@ from univer.drafting.combined import CombinedDraft
 from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import TreeSpec, parse_tree
 from univer.drafting.shapes import Shape
-from univer.engine.attention import AttentionPattern
 from univer.methods import Method
+from univer.runtime.attention import AttentionPattern
 from univer.topology import FIXED, ROOT, SAMPLED, Topology
 from univer.tree import Forest
 

@@ -14,12 +14,9 @@ from univer.drafting.guesses import tell_finished
 from univer.drafting.readings import Proposal
 from univer.engine.allowed import AllowedTokens
 from univer.engine.branches import BranchProcessors
-from univer.engine.cache import Entries
-from univer.engine.checks import check_tokenizers, context_limit, context_setting, readable_tokens
 from univer.engine.decision import Decision, GreedyDecision, SampledDecision
 from univer.engine.logprobs import Account
 from univer.engine.options import Options
-from univer.engine.outside import outside_inference
 from univer.engine.plan import TreePlan
 from univer.engine.processors import Processor, request_processors
 from univer.engine.settings import applied_settings, check_settings
@@ -33,6 +30,9 @@ from univer.engine.stopping import (
     stop_string_criterion,
 )
 from univer.methods import resolve
+from univer.runtime.cache import Entries
+from univer.runtime.checks import check_tokenizers, context_limit, context_setting, readable_tokens
+from univer.runtime.guards import without_inference_mode
 from univer.tree import DraftTree
 
 
@@ -253,7 +253,7 @@ class Row:
         """Hand tokens to the streamer as transformers does: the prompt as a whole, then one token at a time."""
         if (streamer := self.options.streamer) is not None:
             pieces = [[tokens]] if self._streamed == 0 else [[token] for token in tokens]
-            with outside_inference():
+            with without_inference_mode():
                 self._streaming = True
                 for piece in pieces:
                     streamer.put(torch.tensor(piece))
@@ -273,7 +273,7 @@ class Row:
         self.ended = True
         self.stats.finish("cancelled")
         if end_stream and self.options.streamer is not None and not self._streaming:
-            with outside_inference():
+            with without_inference_mode():
                 self.options.streamer.end()
 
     def _verdict(

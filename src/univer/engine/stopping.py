@@ -11,8 +11,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from univer.engine.outside import name_of, outside_inference
 from univer.engine.settings import token_ids
+from univer.runtime.guards import name_of, without_inference_mode
 
 StopReason = Literal["eos", "stop_string", "criterion", "time", "length", "cancelled"]
 
@@ -81,7 +81,7 @@ class StopRule:
 
 
 def _holds(criterion: Criterion, text: Tensor, scores: tuple[Tensor, ...] | None) -> bool:
-    with outside_inference():
+    with without_inference_mode():
         answer = criterion(text.clone(), scores)
         try:
             verdict = torch.as_tensor(answer)

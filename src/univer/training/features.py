@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from univer.engine.features import FeatureTap
+from univer.runtime.features import FeatureTap
 from univer.training.folder import write_text
 from univer.training.texts import Texts
 

@@ -15,7 +15,7 @@ from univer.drafting.eagle.config import EagleConfig, config_for_target
 from univer.drafting.eagle.draft import check_target
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.weights import weight_files
-from univer.engine.features import decoder_layers
+from univer.runtime.features import decoder_layers
 from univer.training.settings import DRAFT_VOCABULARY, VARIANT, TrainingSettings
 
 # Spread of the first weights beside the identity, and how far the layer's two outputs are damped at first.

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from univer.bench.prompts import encode
-from univer.engine.batch import cache_argument
-from univer.engine.cache import Place, new_cache
 from univer.laws import sample
+from univer.runtime.batch import cache_argument
+from univer.runtime.cache import Place, new_cache
 from univer.training.texts import Texts, concatenate, join
 
 # Stands in for the user's words when a chat template is split around them.

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from univer.engine.features import FeatureTap, decoder_layers
+from univer.runtime.features import FeatureTap, decoder_layers
 
 # The largest difference between the model's logits and those computed from its last hidden state, relative to their
 # spread, that rounding in the model's precision explains.

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from univer.bench.prompts import encode, load_prompts
-from univer.engine.checks import context_limit
+from univer.runtime.checks import context_limit
 
 
 def split_prompts(

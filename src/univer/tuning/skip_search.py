@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from univer.drafting.layers import skip_layers
-from univer.engine.features import decoder_layers
-from univer.engine.runner import TreeRunner
+from univer.runtime.features import decoder_layers
+from univer.runtime.runner import TreeRunner
 from univer.tuning.skip_set import SkipSet
 
 # A pass is timed below a text of this length, so many times.

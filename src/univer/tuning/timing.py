@@ -10,7 +10,7 @@ from torch import Tensor
 
 from univer.drafting.growth import TreePolicy
 from univer.engine import Generation, generate_rounds
-from univer.engine.checks import context_limit
+from univer.runtime.checks import context_limit
 from univer.tuning.watch import Turns
 
 # Rounds timed on one prompt before the next is read: costs hang on the length of the text.

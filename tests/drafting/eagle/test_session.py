@@ -13,8 +13,8 @@ from univer.drafting.base import DraftRequest
 from univer.drafting.eagle.draft import EagleDraft
 from univer.drafting.growth.parse import parse_tree
 from univer.engine import generate
-from univer.engine.runner import TreeRunner
 from univer.engine.warpers import Sampling
+from univer.runtime.runner import TreeRunner
 from univer.tree import DraftTree
 
 PROMPT = [5, 9, 3, 17, 4, 8, 11]

@@ -14,8 +14,8 @@ from univer.drafting.eagle.checkpoint import load_head, read_settings
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.session import EagleSession
 from univer.drafting.eagle.shipped import shipped_head
-from univer.engine.features import decoder_layers
 from univer.models.packing import pack
+from univer.runtime.features import decoder_layers
 
 
 class EagleDraft:

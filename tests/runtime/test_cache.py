@@ -5,7 +5,7 @@ import torch
 from transformers import DynamicCache, StaticCache
 
 from engine.families import tiny
-from univer.engine.cache import Place, check_lengths, entries, keep_nodes, move_row, new_cache
+from univer.runtime.cache import Place, check_lengths, entries, keep_nodes, move_row, new_cache
 
 
 def stamps(count, layer=0, row=0):

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from engine.families import FAMILIES, tiny
-from univer.engine.features import FeatureTap
-from univer.engine.runner import TreeRunner
+from univer.runtime.features import FeatureTap
+from univer.runtime.runner import TreeRunner
 
 TEXT = [5, 9, 3, 17, 4, 8, 11, 2]
 
@@ -37,7 +37,7 @@ def test_features_are_the_hidden_states_of_transformers(family: str) -> None:
 
 def test_a_prompt_read_in_pieces_gives_the_features_of_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny("qwen2-sliding")
-    monkeypatch.setattr("univer.engine.batch.MASKED_TOKENS", 3)
+    monkeypatch.setattr("univer.runtime.batch.MASKED_TOKENS", 3)
     runner = TreeRunner(model, (1, -1))
     with torch.inference_mode():
         runner.extend(TEXT)

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import nn
 
-from univer.engine.attention import attention_pattern
-from univer.engine.batch import cache_argument
+from univer.runtime.attention import attention_pattern
+from univer.runtime.batch import cache_argument
 
 
 def check_model(model: Any, role: str) -> None:

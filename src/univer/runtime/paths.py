@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from univer.engine.runner import TreeRunner
+from univer.runtime.runner import TreeRunner
 
 Path = tuple[int, ...]
 

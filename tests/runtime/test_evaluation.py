@@ -3,7 +3,7 @@
 import pytest
 from torch import nn
 
-from univer.engine.evaluation import evaluating
+from univer.runtime.evaluation import evaluating
 
 
 def _fail_in_evaluation_mode(model):

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from engine.families import FAMILIES, path_to, tiny
-from univer.engine.batch import TreeBatch
-from univer.engine.cache import entries
-from univer.engine.runner import TreeRunner
+from univer.runtime.batch import TreeBatch
+from univer.runtime.cache import entries
+from univer.runtime.runner import TreeRunner
 
 PROMPTS = [[3, 14, 15, 9, 26, 5, 35, 8, 9], [7], [21, 22, 23, 24, 25]]
 TREES = [

@@ -7,8 +7,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from engine.fakes import OracleDraft, ScriptedDraft, TableModel
 from engine.families import FAMILIES, greedy_reference, near_copy, path_to, tiny
 from univer.engine import generate_rounds
-from univer.engine.cache import entries
-from univer.engine.runner import TreeRunner
+from univer.runtime.cache import entries
+from univer.runtime.runner import TreeRunner
 
 PROMPT = [3, 14, 15, 9, 26, 5, 35, 8, 9]
 # Three branches, one of them deeper than the window of the sliding models; the second list numbers it depth-first.
@@ -76,7 +76,7 @@ def test_window_empty_full_and_wrapped(family, prompt):
 @pytest.mark.parametrize("length", [3, 4, 5, 8, 11])
 @pytest.mark.parametrize("family", ["mistral", "gemma3", "llama"])
 def test_long_prompts_are_read_in_pieces_where_they_need_a_mask(family, length, monkeypatch):
-    monkeypatch.setattr("univer.engine.batch.MASKED_TOKENS", 4)
+    monkeypatch.setattr("univer.runtime.batch.MASKED_TOKENS", 4)
     prompt = list(range(3, 3 + length))
     runner = TreeRunner(tiny(family))
     with torch.inference_mode():

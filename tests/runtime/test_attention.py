@@ -8,7 +8,7 @@ from transformers import GPTNeoConfig, GPTNeoForCausalLM
 
 from engine.families import FAMILIES, VOCABULARY, WINDOW, tiny
 from univer.engine import generate
-from univer.engine.attention import LAYER_TYPES, OWN_LIMITS, AttentionPattern, attention_pattern
+from univer.runtime.attention import LAYER_TYPES, OWN_LIMITS, AttentionPattern, attention_pattern
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

@@ -6,7 +6,7 @@ from transformers import BloomConfig, BloomForCausalLM, OlmoConfig, OlmoForCausa
 
 from engine.families import DECODER, VOCABULARY, greedy_reference, tiny
 from univer.engine import generate
-from univer.engine.probe import TESTED, check_tree_attention
+from univer.runtime.probe import TESTED, check_tree_attention
 
 
 def test_positions_taken_from_the_place_in_the_cache_are_refused():

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from univer.engine.attention import attention_pattern
-from univer.engine.cache import Entries, Place, check_lengths, entries, keep_nodes, move_row, new_cache
-from univer.engine.features import FeatureTap, bare_model
+from univer.runtime.attention import attention_pattern
+from univer.runtime.cache import Entries, Place, check_lengths, entries, keep_nodes, move_row, new_cache
+from univer.runtime.features import FeatureTap, bare_model
 from univer.topology import Bools, lines_of_descent
 
 # Committed tokens read in one pass where they need a mask.

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from univer.engine.batch import TreeBatch
+from univer.runtime.batch import TreeBatch
 
 
 class TreeRunner:

@@ -8,8 +8,8 @@ from typing import Any
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from univer.engine.cache import Entries
 from univer.engine.row import Row
+from univer.runtime.cache import Entries
 
 # Layers that hold keys and values as they were computed, of all tokens or of the last ones.
 PLAIN_LAYERS = (DynamicLayer, DynamicSlidingWindowLayer)

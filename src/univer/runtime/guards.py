@@ -10,7 +10,7 @@ import torch
 
 
 @contextmanager
-def outside_inference() -> Iterator[None]:
+def without_inference_mode() -> Iterator[None]:
     """No gradients, but no inference mode: its tensors could not be changed in place once it has ended."""
     with torch.inference_mode(False), torch.no_grad():
         yield

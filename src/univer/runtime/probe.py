@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from univer.engine.features import bare_model
-from univer.engine.runner import TreeRunner
+from univer.runtime.features import bare_model
+from univer.runtime.runner import TreeRunner
 
 # Compared with plain passes by the tests, on every commit.
 TESTED = (

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from engine.families import FAMILIES, tiny
-from univer.engine.paths import PathReader, PathReading
-from univer.engine.runner import TreeRunner
+from univer.runtime.paths import PathReader, PathReading
+from univer.runtime.runner import TreeRunner
 
 PROMPT = [3, 14, 15, 9, 26, 5, 35, 8, 9]
 FIRST = [(7,), (7, 11), (7, 12), (7, 11, 21), (7, 12, 31)]

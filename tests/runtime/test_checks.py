@@ -24,7 +24,7 @@ from engine.families import DECODER, VOCABULARY, near_copy, tiny
 from tiny_models import byte_tokenizer
 from univer.drafting.independent import IndependentDraft
 from univer.engine import generate, generate_rounds
-from univer.engine.checks import check_model, check_tokenizers, context_limit
+from univer.runtime.checks import check_model, check_tokenizers, context_limit
 
 PROMPT = torch.tensor([[3, 14, 15]])
 
