@@ -166,6 +166,9 @@ def test_the_examples_of_the_page_on_drafts_run() -> None:
         exec(compile(code, page.name, "exec"), names)
     assert names["result"].stats.draft == "repeat"
     assert len(names["store"]) == 5 + 2 * 13
+    own = names["sampled"].stats
+    assert own.draft == "bigram"
+    assert sum(figures.accepted for figures in own.rounds) > 0
 
 
 def test_the_example_of_the_page_on_the_doctor_runs(capsys: pytest.CaptureFixture[str]) -> None:

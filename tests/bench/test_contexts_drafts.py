@@ -18,6 +18,7 @@ from univer.drafting.guess_draft import GuessDraft
 from univer.drafting.independent import IndependentDraft
 from univer.drafting.layers import skip_layers
 from univer.drafting.lookup import LookupSource
+from univer.drafting.proposals import complete
 from univer.engine import Sampling
 from univer.runtime.runner import TreeRunner
 
@@ -55,7 +56,7 @@ def alone(draft, place, growth, sampling, seed):
     )
     generator.manual_seed(seed)
     grower = policy.start(law, greedy=sampling.greedy)
-    return session.propose(list(TEXT.tokens[:place]), grower.begin(policy.max_depth))
+    return complete(session.propose(list(TEXT.tokens[:place]), grower.begin(policy.max_depth)))
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])

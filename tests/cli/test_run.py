@@ -9,7 +9,7 @@ from torch import Tensor
 import univer
 from tiny_models import byte_tokenizer, tiny_llama
 from univer.cli.run import run
-from univer.drafting.base import DraftRequest
+from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.guess_draft import GuessDraft, GuessDraftSession
 from univer.drafting.lookup import LookupSource
 
@@ -30,13 +30,11 @@ def prompt() -> Tensor:
     return torch.tensor([byte_tokenizer()("once upon a time, once upon a").input_ids])
 
 
-class _Interrupted:
+class _Interrupted(Draft):
     """Look-up that the user interrupts in a given round."""
 
     name = "interrupted"
     fixed_only = True
-    models = ()
-    features = ()
 
     def __init__(self, interrupted_round: int) -> None:
         self.left = interrupted_round

@@ -14,10 +14,11 @@ from univer.drafting.combined import CombinedDraft
 from univer.drafting.growth.parse import parse_tree
 from univer.drafting.growth.static import Static, StaticGrowth
 from univer.drafting.guess_draft import GuessDraft
-from univer.drafting.guesses import Guess
+from univer.drafting.guesses import Guess, GuessSession, GuessSource
 from univer.drafting.independent import IndependentDraft
 from univer.drafting.layers import skip_layers
 from univer.drafting.lookup import LookupSource
+from univer.drafting.proposals import complete
 from univer.drafting.shapes import parse_shape
 from univer.drafting.shared_text import SharedText
 from univer.engine import Sampling, generate
@@ -27,7 +28,7 @@ PROMPT = torch.tensor([COMMITTED])
 ROW = torch.tensor([0.4, 0.3, 0.0, 0.2, 0.1])
 
 
-class Told:
+class Told(GuessSource, GuessSession):
     """Guesses the same everywhere."""
 
     name = "told"
@@ -48,7 +49,7 @@ def propose(sources, tree="4x1", law="greedy", seed=0, model=None):
     generator = torch.Generator().manual_seed(seed)
     session = draft.start(DraftRequest(5, torch.device("cpu"), Sampling().laws, generator, True, 100))
     policy = Static(parse_shape(tree, law)) if isinstance(tree, str) else tree
-    return session.propose([1], policy.start(law, greedy=False).begin(9))
+    return complete(session.propose([1], policy.start(law, greedy=False).begin(9)))
 
 
 def test_guesses_and_the_model_s_own_tokens_are_one_list():
@@ -90,7 +91,7 @@ def test_without_a_guess_nothing_changes():
     plain = IndependentDraft(model).start(
         DraftRequest(5, torch.device("cpu"), Sampling().laws, torch.Generator().manual_seed(7), True, 100)
     )
-    expected = plain.propose([1], StaticGrowth(parse_shape("3x3", "mixed")))
+    expected = complete(plain.propose([1], StaticGrowth(parse_shape("3x3", "mixed"))))
     assert propose([Told()], "3x3", "mixed", 7, model).tokens.tolist() == expected.tokens.tolist()
 
 
@@ -183,7 +184,7 @@ def test_combinations_that_make_no_sense_are_refused(spec, message):
 
 
 def test_a_combination_needs_rows_and_a_source():
-    with pytest.raises(ValueError, match="no laws to sample from"):
+    with pytest.raises(ValueError, match="no distributions to sample from"):
         CombinedDraft(GuessDraft([LookupSource()]), [AutomatonSource()])
     with pytest.raises(ValueError, match="at least one guess source"):
         CombinedDraft(IndependentDraft(near_copy("llama")), [])

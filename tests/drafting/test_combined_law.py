@@ -1,7 +1,6 @@
 """All trees that a draft with guesses beside it can draw, on small models: the law of the output is the target's."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +12,13 @@ from univer.audit.growth import Grown
 from univer.audit.models import TableModel, make_model
 from univer.audit.product_growth import product_trees
 from univer.drafting.automaton_source import AutomatonSource
-from univer.drafting.base import DraftRequest
+from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.combined import CombinedDraft
 from univer.drafting.growth import Grower, Growth, TreePolicy
 from univer.drafting.growth.parse import parse_tree
-from univer.drafting.guesses import Guess, GuessSource
+from univer.drafting.guesses import Guess, GuessSession, GuessSource
 from univer.drafting.lookup import LookupSource
+from univer.drafting.proposals import complete
 from univer.drafting.shapes import parse_shape
 from univer.tree import DraftTree, Forest
 
@@ -27,7 +27,7 @@ DEPTH = 2
 V = 4
 
 
-class Scripted:
+class Scripted(GuessSource, GuessSession):
     """Guesses that depend on the path and on nothing else, of all confidences, in no order of the draft's."""
 
     name = "scripted"
@@ -41,14 +41,10 @@ class Scripted:
         return sorted((Guess(int(token), float(rng.random())) for token in tokens), key=lambda g: -g.confidence)
 
 
-class Listening:
+class Listening(Draft, DraftSession):
     """A draft that notes by which growth it is asked to draw."""
 
     name = "listening"
-    fixed_only = False
-    features: tuple[int, ...] = ()
-    models: Sequence[Any] = ()
-    passes = 0
 
     def start(self, request: DraftRequest) -> "Listening":
         return self
@@ -56,9 +52,6 @@ class Listening:
     def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
         self.growth = growth
         return DraftTree([committed[-1]], [-1], ["root"], None, growth.law)
-
-    def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
-        pass
 
 
 class Guided:
@@ -72,7 +65,7 @@ class Guided:
         self.session = CombinedDraft(self.draft, sources).start(request)
 
     def begin(self, depth: int, nodes: int | None = None) -> Growth:
-        self.session.propose(COMMITTED, self.grower.begin(depth))
+        complete(self.session.propose(COMMITTED, self.grower.begin(depth)))
         return self.draft.growth
 
 

@@ -10,7 +10,7 @@ from univer.drafting.automaton_source import AutomatonSource
 from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.guess_draft import GuessDraft
-from univer.drafting.guesses import Guess
+from univer.drafting.guesses import Guess, GuessSession, GuessSource
 from univer.drafting.lookup import LookupSource
 from univer.drafting.shapes import parse_shape
 from univer.drafting.shared_text import SharedText
@@ -19,7 +19,7 @@ from univer.engine import Sampling, generate, generate_rounds
 PROMPT = torch.tensor([[3, 14, 15, 9, 26, 5, 3, 14, 15]])
 
 
-class Scripted:
+class Scripted(GuessSource, GuessSession):
     """Guesses the same tokens everywhere."""
 
     def __init__(self, name: str, *guesses: tuple[int, float]) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from univer import DraftTree
-from univer.drafting.base import DraftRequest
+from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.growth import Growth
 
 
@@ -47,17 +47,14 @@ class RecitingModel(nn.Module):
         return SimpleNamespace(logits=nn.functional.one_hot(following, self.config.vocab_size).float())
 
 
-class ScriptedDraft:
+class ScriptedDraft(Draft, DraftSession):
     """Proposes, round after round, the trees of a script: lists of (parent, token), all children fixed.
 
     When the script is at its end, or the tree does not fit the depth that is left, the tree is empty.
     """
 
     fixed_only = True
-    features: tuple[int, ...] = ()
-    models: Sequence[Any] = ()
     name = "scripted"
-    passes = 0
 
     def __init__(self, script: Sequence[Sequence[tuple[int, int]]]) -> None:
         self.script = script

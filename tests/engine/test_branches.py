@@ -17,6 +17,7 @@ from univer.drafting.combined import CombinedDraft
 from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.independent import IndependentDraft
 from univer.drafting.lookup import LookupSource
+from univer.drafting.proposals import complete
 from univer.drafting.shapes import parse_shape
 from univer.engine import Engine, Sampling, generate
 from univer.engine.branches import BranchProcessors
@@ -112,13 +113,13 @@ def test_the_law_of_a_round_by_enumeration(drafts_see_them):
         torch.Generator().manual_seed(0),
         True,
         10**6,
-        processors=theirs if drafts_see_them else None,
+        processors=theirs.scores if drafts_see_them else None,
     )
     session = IndependentDraft(TableModel(table(4))).start(request)
     shape = parse_shape("2x2", methods()["univer"].draft_law)
     pairs = torch.zeros(V, V, dtype=torch.float64)
     for _ in range(trees):
-        tree = session.propose(committed, StaticGrowth(shape))
+        tree = complete(session.propose(committed, StaticGrowth(shape)))
         paths = [tree.tokens[tree.topology.path(node)].tolist() if node else [] for node in range(len(tree))]
         laws = Sampling().laws(own(committed, paths, target.logits[tree.tokens]).scores)
         outcome = outcome_law(tree, laws.double(), "univer")
@@ -314,9 +315,10 @@ def test_what_the_target_may_not_say_is_not_drafted():
     generator = torch.Generator().manual_seed(0)
 
     def drafted(processors):
-        request = DraftRequest(61, torch.device("cpu"), Sampling().laws, generator, True, 64, processors=processors)
+        applied = processors and processors.scores
+        request = DraftRequest(61, torch.device("cpu"), Sampling().laws, generator, True, 64, processors=applied)
         with torch.inference_mode():
-            return (
+            return complete(
                 IndependentDraft(near_copy("llama"))
                 .start(request)
                 .propose(PROMPT, StaticGrowth(parse_shape("3x2", "mixed")))
@@ -340,9 +342,8 @@ def test_rows_of_a_reduced_vocabulary_are_processed_by_the_tokens_of_their_colum
         return forced
 
     columns = DraftVocabulary(torch.tensor([1, 3]), 5)
-    request = DraftRequest(
-        5, torch.device("cpu"), Sampling().laws, torch.Generator(), True, 64, processors=BranchProcessors([force], EOS)
-    )
+    applied = BranchProcessors([force], EOS).scores
+    request = DraftRequest(5, torch.device("cpu"), Sampling().laws, torch.Generator(), True, 64, processors=applied)
     logits = torch.tensor([[0.0, 2.0]])
     inside = request.rows(logits, "draft", [4, 1], TreeBuilder(1, "mixed", columns), [0])
     assert inside.tolist() == [[1, 0]]

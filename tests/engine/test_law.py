@@ -15,6 +15,7 @@ from univer.drafting.combined import CombinedDraft
 from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.independent import IndependentDraft
 from univer.drafting.lookup import LookupSource
+from univer.drafting.proposals import complete
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling, generate, generate_rounds
 
@@ -147,7 +148,7 @@ def test_the_rows_of_a_tree_are_the_laws_the_draft_had_at_its_nodes():
     session = IndependentDraft(draft).start(request)
     committed = [3, 14, 15, 9, 26, 5, 35, 8]
     with torch.inference_mode():
-        tree = session.propose(committed, StaticGrowth(parse_shape("3x3", "mixed")))
+        tree = complete(session.propose(committed, StaticGrowth(parse_shape("3x3", "mixed"))))
         tokens = tree.tokens.tolist()
         assert len(tree.draft_laws) > 8
         for node, row in tree.draft_laws.items():
@@ -168,7 +169,7 @@ def test_the_exact_outcome_law_of_an_engine_round_averages_to_the_target():
     total = torch.zeros(VOCABULARY, dtype=torch.float64)
     committed = [1, 2]
     for _ in range(trees):
-        tree = session.propose(committed, StaticGrowth(shape))
+        tree = complete(session.propose(committed, StaticGrowth(shape)))
         outcome = outcome_law(tree, laws[tree.tokens], "univer")
         total += outcome[0].double()
         for child in tree.children[0]:

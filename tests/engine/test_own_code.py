@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from engine.families import greedy_reference, near_copy, tiny
-from univer.drafting.base import proposal_of
 from univer.drafting.combined import CombinedDraft
-from univer.drafting.independent import IndependentDraft, IndependentSession
-from univer.drafting.readings import UnderWay, read_alone
+from univer.drafting.guesses import GuessSession, GuessSource
+from univer.drafting.independent import IndependentDraft
+from univer.drafting.proposals import RunningProposal
 from univer.engine import Engine
 
 PROMPT = [3, 14, 15, 9]
@@ -50,7 +50,7 @@ def test_a_row_cancelled_by_its_own_processor_or_criterion_commits_nothing_more(
     assert engine.batch.texts == []
 
 
-class Sometimes:
+class Sometimes(GuessSource, GuessSession):
     """A source of guesses that cannot start a request while it is broken."""
 
     name, broken = "sometimes", True
@@ -80,37 +80,9 @@ def test_a_source_that_fails_at_its_start_leaves_no_text_in_the_draft_cache():
     assert row.committed == greedy_reference(target, PROMPT, 8)
 
 
-class Mine(IndependentSession):
-    """A session whose `propose` is its own."""
-
-    def __init__(self):
-        pass
-
-    def propose(self, committed, growth):
-        return "mine"
-
-
-class Forwarding:
-    """A session around another."""
-
-    def __init__(self, inner):
-        self.inner = inner
-
-    def __getattr__(self, name):
-        return getattr(self.inner, name)
-
-    def propose(self, committed, growth):
-        return "forwarded"
-
-
-@pytest.mark.parametrize(("session", "tree"), [(Mine(), "mine"), (Forwarding(Mine()), "forwarded")])
-def test_a_propose_that_was_overridden_is_asked(session, tree):
-    assert read_alone(proposal_of(session, PROMPT, None)) == tree
-
-
-def test_a_proposal_that_yields_no_reading_is_refused():
+def test_a_proposal_that_yields_no_input_is_an_error():
     def nothing():
         yield None
 
-    with pytest.raises(TypeError, match="yields readings"):
-        UnderWay(nothing()).advance()
+    with pytest.raises(TypeError, match="yields inputs of passes"):
+        RunningProposal(nothing()).advance()

@@ -10,7 +10,7 @@ from univer.drafting.lookup import LookupSource
 from univer.engine import Engine, generate
 from univer.engine.drafts import as_draft
 from univer.runtime.batch import TreeBatch
-from univer.runtime.runner import NodeReading, TreeRunner
+from univer.runtime.runner import NodeInput, TreeRunner
 
 PROMPTS = [[3, 14, 15, 9, 26, 5, 35, 8, 9], [7, 9], [21, 22, 23, 24, 25]]
 OPTIONS = [
@@ -146,8 +146,8 @@ def test_a_pass_may_leave_out_texts_that_have_nothing_to_read():
         first = [(0, [7, 11], [-1, -1]), (2, [5, 6, 8], [-1, 0, 0])]
         second = [(0, [12], [1]), (1, [4, 4], [-1, -1]), (2, [9, 3], [1, 2])]
         for level in (first, second):
-            readings = [NodeReading(runners[number], tokens, parents) for number, tokens, parents in level]
-            together = readings[0].together(readings[1:])
+            readings = [NodeInput(runners[number], tokens, parents) for number, tokens, parents in level]
+            together = readings[0].run_with(readings[1:])
             for (number, tokens, parents), logits in zip(level, together, strict=True):
                 expected = single[number].read_nodes(tokens, parents)
                 torch.testing.assert_close(logits, expected, atol=1e-5, rtol=0)
@@ -157,7 +157,7 @@ def test_a_pass_may_leave_out_texts_that_have_nothing_to_read():
         assert [own.row for own in runners[1:]] == [1, 2, 0]
         runners[2].keep([0, 1, 3])
         single[2].keep([0, 1, 3])
-        readings = [NodeReading(runners[3], [9], [-1]), NodeReading(runners[2], [4], [-1])]
-        for logits, own in zip(readings[0].together(readings[1:]), (single[3], single[2]), strict=True):
+        readings = [NodeInput(runners[3], [9], [-1]), NodeInput(runners[2], [4], [-1])]
+        for logits, own in zip(readings[0].run_with(readings[1:]), (single[3], single[2]), strict=True):
             expected = own.read_nodes(*([[9], [-1]] if own is single[3] else [[4], [-1]]))
             torch.testing.assert_close(logits, expected, atol=1e-5, rtol=0)

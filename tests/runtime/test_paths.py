@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from engine.families import FAMILIES, tiny
-from univer.runtime.paths import PathReader, PathReading
+from univer.runtime.paths import PathInput, PathReader
 from univer.runtime.runner import TreeRunner
 
 PROMPT = [3, 14, 15, 9, 26, 5, 35, 8, 9]
@@ -66,7 +66,7 @@ def test_what_several_trees_need_is_one_pass():
     with torch.inference_mode():
         runner.extend(PROMPT)
         passes = runner.passes
-        first, second = PathReading(reader, FIRST).together([PathReading(reader, SECOND)])
+        first, second = PathInput(reader, FIRST).run_with([PathInput(reader, SECOND)])
         assert runner.passes == passes + 1
         torch.testing.assert_close(first, reader.read(FIRST))
         torch.testing.assert_close(second, reader.read(SECOND))

@@ -10,9 +10,9 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
+from univer.drafting.alternatives import propose_alternatives
 from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.growth import TreePolicy
-from univer.drafting.side_by_side import propose_side_by_side
 from univer.engine import Sampling, generate_rounds
 from univer.engine.settings import check_settings
 from univer.methods import Method
@@ -234,7 +234,7 @@ def drafted_trees(
             DraftRequest(
                 vocabulary=target.config.get_text_config().vocab_size,
                 device=runner.device,
-                laws=draft_sampling.laws,
+                distributions=draft_sampling.laws,
                 generator=generator,
                 branching=True,
                 max_length=len(text.tokens) + max(policy.max_depth for policy, _ in growths),
@@ -252,7 +252,7 @@ def drafted_trees(
             for number in range(trees):
                 begun = [grower.begin(policy.max_depth) for (policy, _), grower in zip(growths, growers, strict=True)]
                 own_seed = crc32(f"{seed} {place} {number}".encode())
-                drafted = propose_side_by_side(session, committed, begun, generator, own_seed)
+                drafted = propose_alternatives(session, committed, begun, generator, own_seed)
                 wanted = [_wanted(tree, leaves) for tree in drafted]
                 paths = [paths_of(tree, own) for tree, own in zip(drafted, wanted, strict=True)]
                 together = runner.pattern.honours_masks  # trees side by side need a mask

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from univer.drafting.automaton import Followers, Match, SuffixAutomaton
-from univer.drafting.base import DraftRequest
-from univer.drafting.guesses import Guess, confidence, merge_guesses
+from univer.drafting.guesses import Guess, GuessSession, GuessSource, confidence, merge_guesses
+from univer.drafting.request import DraftRequest
 from univer.drafting.shared_text import SharedText
 
 
-class AutomatonSource:
+class AutomatonSource(GuessSource):
     """Guesses what followed the longest earlier occurrence of the text's end, however long.
 
     Unlike a look-up of n-grams it has no longest match to choose, counts every occurrence, and follows a path through
@@ -43,7 +43,7 @@ class AutomatonSource:
         return AutomatonSession(self, request)
 
 
-class AutomatonSession:
+class AutomatonSession(GuessSession):
     """One request of an `AutomatonSource`: the automaton of its text, and the matches of the present round."""
 
     def __init__(self, source: AutomatonSource, request: DraftRequest) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from torch import Tensor
 
-from univer.drafting.base import Draft, DraftRequest, DraftSession, close_session, proposal_of
+from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Growth, Guess, NodeSlots
-from univer.drafting.guesses import GuessSource, merge_guesses, tell_finished
+from univer.drafting.guesses import GuessSource, merge_guesses
 from univer.drafting.guessing import Guessing
-from univer.drafting.readings import Proposal
+from univer.drafting.proposals import Proposal
 from univer.tree import DraftTree
 
 
-class CombinedDraft:
+class CombinedDraft(Draft):
     r"""Draws trees from a model draft whose fixed children may be guesses of other sources as well.
 
     At every node `v` the model's likeliest tokens and all guesses stand in one list without duplicates, each with the
@@ -36,30 +35,17 @@ class CombinedDraft:
         ValueError: the draft gives no rows, or there is no source.
     """
 
-    fixed_only = False
-
     def __init__(self, draft: Draft, sources: Sequence[GuessSource]) -> None:
         if draft.fixed_only:
-            raise ValueError(f"the draft {draft.name} has no laws to sample from: combine guess sources by GuessDraft")
+            raise ValueError(
+                f"the draft {draft.name} has no distributions to sample from: combine guess sources by GuessDraft"
+            )
         if not sources:
             raise ValueError("a combined draft needs at least one guess source, such as LookupSource()")
         self.draft = draft
         self.sources = tuple(sources)
         self.name = "+".join([draft.name, *(source.name for source in sources)])
-
-    @property
-    def models(self) -> Sequence[Any]:
-        return self.draft.models
-
-    @property
-    def features(self) -> tuple[int, ...]:
-        return self.draft.features
-
-    @property
-    def suggested_tree(self) -> str | None:
-        """The model's, if it has one."""
-        suggested: str | None = getattr(self.draft, "suggested_tree", None)
-        return suggested
+        self.models, self.features, self.suggested_tree = draft.models, draft.features, draft.suggested_tree
 
     def start(self, request: DraftRequest) -> CombinedSession:
         """Begin a request of the draft and of all sources."""
@@ -68,41 +54,38 @@ class CombinedDraft:
         return CombinedSession(self.draft.start(request), guessing)
 
 
-class CombinedSession:
-    """One request of a `CombinedDraft`: the model's session at work, with guesses at every node."""
+class CombinedSession(DraftSession):
+    """One request of a `CombinedDraft`: the session of its model, with guesses added at every node."""
 
     def __init__(self, session: DraftSession, guessing: Guessing) -> None:
         self.session = session
         self.guessing = guessing
 
     @property
-    def passes(self) -> int:
+    def passes(self) -> int:  # type: ignore[override]
+        """Number of passes of the model."""
         return self.session.passes
 
-    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree | Proposal[DraftTree]:
         """Draft a tree; see `DraftSession.propose`."""
-        return self.session.propose(committed, _Guided(growth, self.guessing, committed))
-
-    def proposal(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
-        """As `propose`, beside other texts; see `DraftSession`."""
-        return proposal_of(self.session, committed, _Guided(growth, self.guessing, committed))
-
-    def close(self) -> None:
-        """Tell the model's session."""
-        close_session(self.session)
+        return self.session.propose(committed, _GuidedGrowth(growth, self.guessing, committed))
 
     def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
-        """Tell the model's session; sources are brought up to date from the committed tokens."""
+        """Update the model's session; sources are brought up to date from the committed tokens."""
         self.session.settle(path, features)
 
     def finish(self, committed: Sequence[int]) -> None:
-        """Hand the finished text on to whoever wants it."""
-        tell_finished(self.session, committed)
+        """Pass the finished sequence to the model's session and to all sources."""
+        self.session.finish(committed)
         self.guessing.finish(committed)
 
+    def close(self) -> None:
+        """Close the model's session."""
+        self.session.close()
 
-class _Guided:
-    """A growth that is told the guesses as well; all decisions are those of the growth behind it."""
+
+class _GuidedGrowth:
+    """A growth that is given the guesses as well; all decisions are those of the growth it wraps."""
 
     def __init__(self, growth: Growth, guessing: Guessing, committed: Sequence[int]) -> None:
         self._growth = growth

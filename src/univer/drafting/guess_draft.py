@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from univer.drafting.base import DraftRequest
+from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Growth, Guess, draft_tree
 from univer.drafting.guesses import GuessSource
@@ -16,7 +15,7 @@ from univer.drafting.guessing import Guessing
 from univer.tree import DraftTree
 
 
-class GuessDraft:
+class GuessDraft(Draft):
     """Draws trees from guess sources; nothing is random, so all children are `fixed`.
 
     At every node the most confident guesses of all sources take the slots that the growth offers. Where nothing is
@@ -35,8 +34,6 @@ class GuessDraft:
     """
 
     fixed_only = True
-    models: Sequence[Any] = ()
-    features: tuple[int, ...] = ()
 
     def __init__(self, sources: Sequence[GuessSource]) -> None:
         if not sources:
@@ -49,10 +46,8 @@ class GuessDraft:
         return GuessDraftSession(self, request)
 
 
-class GuessDraftSession:
+class GuessDraftSession(DraftSession):
     """One request of a `GuessDraft`."""
-
-    passes = 0
 
     def __init__(self, draft: GuessDraft, request: DraftRequest) -> None:
         self.generator = request.generator
@@ -66,11 +61,8 @@ class GuessDraftSession:
 
         return draft_tree(committed[-1], growth, _no_rows, self.generator, torch.device("cpu"), guesses).tree
 
-    def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
-        """Nothing to keep: sources are brought up to date from the committed tokens."""
-
     def finish(self, committed: Sequence[int]) -> None:
-        """Hand the finished text on to the sources that want it."""
+        """Pass the finished sequence to all sources."""
         self.guessing.finish(committed)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
-from univer.drafting.base import DraftRequest
+from univer.drafting.request import DraftRequest
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,14 @@ class Guess:
     confidence: float
 
 
-class GuessSession(Protocol):
-    """A guess source at work on one request; everything that changes between rounds lives here."""
+class GuessSession(ABC):
+    """A guess source working on one request; everything that changes between rounds is kept here."""
 
+    @abstractmethod
     def guesses(self, committed: Sequence[int], path: Sequence[int]) -> list[Guess]:
         """What may follow a node.
 
-        The answer is a function of the arguments and of what the session was shown before; nothing is random. Within a
+        The answer is a function of the arguments and of what the session has seen before; nothing is random. Within a
         round `committed` stays the same, between rounds it only grows.
 
         Args:
@@ -38,51 +39,31 @@ class GuessSession(Protocol):
         Returns:
             Distinct tokens, the most confident first; none where nothing is known.
         """
-        ...
-
-
-@runtime_checkable
-class GuessSource(Protocol):
-    """Where guesses come from, with its settings. It keeps no state of a request: that is its sessions' task.
-
-    A source is a draft alone (`univer.drafting.guess_draft.GuessDraft`) or beside a model
-    (`univer.drafting.combined.CombinedDraft`): its guesses become fixed children, so every law stays exact, however
-    wrong they are. A guess may well have `Q = 0`.
-
-    Attributes:
-        name: how it is called in texts such as `"skip=16-18+lookup"` and in reports.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    def start(self, request: DraftRequest) -> GuessSession:
-        """Begin a request."""
-        ...
-
-
-@runtime_checkable
-class Finishing(Protocol):
-    """A session, of a draft or of a guess source, that wants to know the whole text once it is finished."""
 
     def finish(self, committed: Sequence[int]) -> None:
-        """Learn the finished text; called once, not for a text that was given up.
+        """Learn the finished sequence. Called once at its end, not for one that was cancelled.
 
         Args:
             committed: all token ids, prompt included.
         """
-        ...
 
 
-def tell_finished(session: object, committed: Sequence[int]) -> None:
-    """Tell a session that its text is finished, if it wants to know.
+class GuessSource(ABC):
+    """Where guesses come from, with its settings. It keeps no state of a request; that is the task of its sessions.
 
-    Args:
-        session: a session of a draft or of a guess source, or None.
-        committed: all token ids, prompt included.
+    A source is a draft alone (`univer.drafting.guess_draft.GuessDraft`) or beside a model
+    (`univer.drafting.combined.CombinedDraft`): its guesses become fixed children, so the output keeps the target's
+    distribution, however wrong they are. A guess may well have `Q = 0`.
+
+    Attributes:
+        name: what it is called in texts such as `"skip=16-18+lookup"` and in reports.
     """
-    if isinstance(session, Finishing):
-        session.finish(committed)
+
+    name: str
+
+    @abstractmethod
+    def start(self, request: DraftRequest) -> GuessSession:
+        """Start a request."""
 
 
 def merge_guesses(lists: Iterable[Sequence[Guess]]) -> list[Guess]:

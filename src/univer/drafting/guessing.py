@@ -1,12 +1,12 @@
-"""Guess sources at work on one request, asked together for all nodes of a level."""
+"""The guess sources of one request, asked together for all nodes of a level."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from univer.drafting.base import DraftRequest
 from univer.drafting.builder import TreeBuilder
-from univer.drafting.guesses import Guess, GuessSource, merge_guesses, tell_finished
+from univer.drafting.guesses import Guess, GuessSource, merge_guesses
+from univer.drafting.request import DraftRequest
 
 
 class Guessing:
@@ -14,7 +14,7 @@ class Guessing:
 
     Args:
         sources: the sources, the preferred first.
-        request: what they are told.
+        request: the request.
     """
 
     def __init__(self, sources: Sequence[GuessSource], request: DraftRequest) -> None:
@@ -35,6 +35,6 @@ class Guessing:
         return [merge_guesses([session.guesses(committed, path) for session in self._sessions]) for path in paths]
 
     def finish(self, committed: Sequence[int]) -> None:
-        """Tell the sources that want to know."""
+        """Pass the finished sequence to all sources."""
         for session in self._sessions:
-            tell_finished(session, committed)
+            session.finish(committed)

@@ -7,24 +7,25 @@ from typing import Any
 
 from torch import Tensor
 
-from univer.drafting.base import DraftRequest, fit_vocabulary
+from univer.drafting.base import Draft, DraftSession
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Growth
 from univer.drafting.growth.loop import coins_of, tree_under_way
-from univer.drafting.readings import Proposal, read_alone
+from univer.drafting.proposals import Proposal
+from univer.drafting.request import DraftRequest, fit_vocabulary
 from univer.runtime.attention import attention_pattern
 from univer.runtime.batch import TreeBatch
 from univer.runtime.checks import check_model, context_limit, context_setting, readable_tokens
-from univer.runtime.paths import PathReader, PathReading
+from univer.runtime.paths import PathInput, PathReader
 from univer.runtime.probe import check_tree_attention
-from univer.runtime.runner import NodeReading, TreeRunner
+from univer.runtime.runner import NodeInput, TreeRunner
 from univer.tree import DraftTree
 
 # Read in place of a token for which the draft has no embedding. Any choice is lossless.
 UNKNOWN = 0
 
 
-class IndependentDraft:
+class IndependentDraft(Draft):
     """Draws trees from another language model, one pass per level.
 
     Args:
@@ -36,17 +37,11 @@ class IndependentDraft:
         ValueError: the model cannot draft, e.g. because its cache cannot be rolled back.
     """
 
-    fixed_only = False
-    features: tuple[int, ...] = ()
-
     def __init__(self, model: Any, name: str | None = None) -> None:
         check_model(model, "draft")
         self.model = model
+        self.models = (model,)
         self.name = name or str(getattr(model, "name_or_path", "") or type(model).__name__)
-
-    @property
-    def models(self) -> Sequence[Any]:
-        return (self.model,)
 
     def start(self, request: DraftRequest) -> IndependentSession:
         """Begin a request with an empty cache.
@@ -75,8 +70,12 @@ class IndependentDraft:
         return IndependentSession(self, request, TreeRunner(self.model))
 
 
-class IndependentSession:
-    """One request of an `IndependentDraft`: the draft's own cache and the place of every node in it."""
+class IndependentSession(DraftSession):
+    """One request of an `IndependentDraft`: the draft's own cache and the place of every node in it.
+
+    Proposals below one prefix may be advanced in turn where the request has `repeated`: then no state of theirs is kept
+    here.
+    """
 
     def __init__(self, draft: IndependentDraft, request: DraftRequest, runner: TreeRunner) -> None:
         self.request = request
@@ -87,22 +86,15 @@ class IndependentSession:
         # Kept so that several trees can be drafted below one and the same text.
         self._root_logits: Tensor | None = None
         self._paths = PathReader(runner) if request.repeated and runner.pattern.honours_masks else None
+        self.concurrent = self._paths is not None
 
     @property
-    def passes(self) -> int:
+    def passes(self) -> int:  # type: ignore[override]
+        """Number of passes of the model."""
         return self.runner.passes
 
-    @property
-    def side_by_side(self) -> bool:
-        """Whether proposals below one text may be advanced in turn: no state of theirs is kept here."""
-        return self._paths is not None
-
-    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
         """Draft a tree; see `DraftSession.propose`."""
-        return read_alone(self.proposal(committed, growth))
-
-    def proposal(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
-        """As `propose`, beside other texts; see `DraftSession`."""
         if unread := committed[self.runner.length :]:
             if self._paths:
                 self._paths.forget()
@@ -141,7 +133,7 @@ class IndependentSession:
         """
         if self._paths or not self.runner.length or len(self.runner.batch.texts) == 1:
             return self.runner.extend(tokens)[None]
-        logits: Tensor = yield NodeReading(self.runner, tokens, range(-1, len(tokens) - 1))
+        logits: Tensor = yield NodeInput(self.runner, tokens, range(-1, len(tokens) - 1))
         self.runner.keep(range(len(tokens)))
         return logits[-1:]
 
@@ -149,12 +141,12 @@ class IndependentSession:
         """Logits `[n, V]` after the nodes of a level, whose numbers in the cache are added to those of the others."""
         logits: Tensor
         if self._paths:
-            logits = yield PathReading(self._paths, [tuple(self._readable(tree.path(node))) for node in nodes])
+            logits = yield PathInput(self._paths, [tuple(self._readable(tree.path(node))) for node in nodes])
             return logits
         parents = [place[tree.parents[node]] for node in nodes]
         place.update({node: number for number, node in enumerate(nodes, start=self.runner.nodes)})
         tokens = self._readable([tree.tokens[node] for node in nodes])
-        logits = yield NodeReading(self.runner, tokens, parents)
+        logits = yield NodeInput(self.runner, tokens, parents)
         return logits
 
     def _readable(self, tokens: Sequence[int]) -> list[int]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
-from univer.drafting.base import DraftRequest
-from univer.drafting.guesses import Guess, confidence
+from univer.drafting.guesses import Guess, GuessSession, GuessSource, confidence
+from univer.drafting.request import DraftRequest
 
 # Earlier occurrences considered per n-gram, the latest ones.
 OCCURRENCES = 32
 
 
-class LookupSource:
+class LookupSource(GuessSource):
     """Guesses the continuations of earlier occurrences of the last tokens (Saxena, "Prompt Lookup Decoding", 2023).
 
     The longest n-gram at the end of the text that occurred before is looked up. The tokens that followed it are the
@@ -40,7 +40,7 @@ class LookupSource:
         return LookupSession(self, request)
 
 
-class LookupSession:
+class LookupSession(GuessSession):
     """One request of a `LookupSource`: an index from n-grams to the positions that followed them."""
 
     def __init__(self, source: LookupSource, request: DraftRequest) -> None:

@@ -82,6 +82,10 @@ class BranchProcessors:
             stuck += [place for place, is_empty in zip(level, empty, strict=True) if is_empty]
         return Processed(scores, frozenset(stuck))
 
+    def scores(self, committed: Sequence[int], paths: Sequence[Sequence[int]], logits: Tensor) -> Tensor:
+        """The scores alone, `[n, V]`; arguments as for a call."""
+        return self(committed, paths, logits).scores
+
     def check(self, committed: Sequence[int], logits: Tensor, suspects: Sequence[Processor]) -> None:
         """Refuse processors that are no functions of the ids and the scores, as far as asking them again tells.
 

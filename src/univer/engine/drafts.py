@@ -8,10 +8,21 @@ from typing import Any
 
 from torch import nn
 
+from univer.drafting.automaton_source import AutomatonSource
 from univer.drafting.base import Draft
+from univer.drafting.combined import CombinedDraft
+from univer.drafting.eagle.checkpoint import is_head
+from univer.drafting.eagle.draft import eagle_draft
+from univer.drafting.guess_draft import GuessDraft
 from univer.drafting.guesses import GuessSource
+from univer.drafting.independent import IndependentDraft
+from univer.drafting.layers import early_exit, skip_layers
+from univer.drafting.lookup import LookupSource
 
-SOURCE_NAMES = ("lookup", "automaton")
+SOURCES: dict[str, type[LookupSource] | type[AutomatonSource]] = {
+    "lookup": LookupSource,
+    "automaton": AutomatonSource,
+}
 FORMS = (
     "'lookup', 'automaton', 'eagle', 'eagle=DIRECTORY', 'first=8', 'skip=16-18', some of them joined by '+' of which "
     "one at most runs a model, such as 'skip=16-18+lookup', or pass a model"
@@ -40,10 +51,6 @@ def as_draft(draft: Any, target: Any) -> Draft | None:
         >>> as_draft("lookup+automaton", target=None).name
         'lookup+automaton'
     """
-    # Drafts run their models through this package's runner; imported here, the two packages load in either order.
-    from univer.drafting.guess_draft import GuessDraft
-    from univer.drafting.independent import IndependentDraft
-
     if draft is None:
         return None
     if isinstance(draft, str):
@@ -55,13 +62,11 @@ def as_draft(draft: Any, target: Any) -> Draft | None:
         return IndependentDraft(draft)
     if isinstance(draft, Draft):
         return draft
-    if hasattr(draft, "fixed_only"):
-        missing = [name for name in ("name", "models", "features", "start") if not hasattr(draft, name)]
-        raise TypeError(f"the draft {type(draft).__name__} lacks {', '.join(missing)}: see univer.drafting.base.Draft")
     if isinstance(draft, GuessSource):
         return GuessDraft([draft])
     raise TypeError(
-        f"a draft is a causal language model, a draft object, a guess source or a text, not a {type(draft).__name__}"
+        "a draft is a causal language model, a text, or an object that derives from univer.drafting.base.Draft or "
+        f"univer.drafting.guesses.GuessSource, not a {type(draft).__name__}"
     )
 
 
@@ -82,10 +87,10 @@ def split_sources(text: str) -> tuple[str, list[str]]:
         ('skip=16-18', ['lookup'])
     """
     parts = text.split("+")
-    sources = [part for part in parts if part in SOURCE_NAMES]
+    sources = [part for part in parts if part in SOURCES]
     if len(set(sources)) < len(sources):
         raise ValueError(f"the draft {text!r} names a source twice")
-    return "+".join(part for part in parts if part not in SOURCE_NAMES), sources
+    return "+".join(part for part in parts if part not in SOURCES), sources
 
 
 def with_sources(draft: Draft | None, names: Sequence[str]) -> Draft:
@@ -95,16 +100,7 @@ def with_sources(draft: Draft | None, names: Sequence[str]) -> Draft:
         draft: what gives rows, or None for the sources alone.
         names: names of guess sources, at least one if there is no draft.
     """
-    from univer.drafting.automaton_source import AutomatonSource
-    from univer.drafting.combined import CombinedDraft
-    from univer.drafting.guess_draft import GuessDraft
-    from univer.drafting.lookup import LookupSource
-
-    known: dict[str, type[LookupSource] | type[AutomatonSource]] = {
-        "lookup": LookupSource,
-        "automaton": AutomatonSource,
-    }
-    sources = [known[name]() for name in names]
+    sources = [SOURCES[name]() for name in names]
     if draft is None:
         return GuessDraft(sources)
     return CombinedDraft(draft, sources) if sources else draft
@@ -112,10 +108,6 @@ def with_sources(draft: Draft | None, names: Sequence[str]) -> Draft:
 
 def _model_draft(part: str, whole: str, target: Any) -> Draft:
     """The draft that runs a model; `whole` is the text that it was taken from."""
-    from univer.drafting.eagle.checkpoint import is_head
-    from univer.drafting.eagle.draft import eagle_draft
-    from univer.drafting.layers import early_exit, skip_layers
-
     if part == "eagle":
         return eagle_draft(target)
     if part.startswith("eagle=") or is_head(part):

@@ -9,8 +9,8 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
-from univer.drafting.base import Draft, close_session
-from univer.drafting.readings import Reading, UnderWay
+from univer.drafting.base import Draft
+from univer.drafting.proposals import PassInput, RunningProposal
 from univer.engine.drafts import as_draft
 from univer.engine.options import Options, prompt_tokens, split_settings
 from univer.engine.row import Row, Step
@@ -246,39 +246,39 @@ class Engine:
         return done
 
     def _draft(self, rows: Sequence[Row], share: int | None) -> list[DraftTree | None]:
-        """A tree for every row, level by level: what the draft model is to read for several of them is one pass.
+        """Draft a tree for every row, level by level: one pass of the draft model serves all of them.
 
         An exception in a pass ends the rows of that pass.
         """
         started = time.perf_counter()
-        drafts = [UnderWay(row.proposal(share)) for row in rows]
-        pairs = list(zip(rows, drafts, strict=True))
-        for row, draft in pairs:
-            self._own(row, draft.advance)
+        proposals = [RunningProposal(row.proposal(share)) for row in rows]
+        pairs = list(zip(rows, proposals, strict=True))
+        for row, proposal in pairs:
+            self._own(row, proposal.advance)
         while waiting := [
-            (*pair, pair[1].reading) for pair in pairs if pair[1].reading is not None and not pair[0].ended
+            (*pair, pair[1].waiting) for pair in pairs if pair[1].waiting is not None and not pair[0].ended
         ]:
-            passes: dict[int, list[tuple[Row, UnderWay[DraftTree], Reading]]] = {}
-            for row, draft, reading in waiting:
-                passes.setdefault(id(reading.shared), []).append((row, draft, reading))
+            passes: dict[int, list[tuple[Row, RunningProposal[DraftTree], PassInput]]] = {}
+            for row, proposal, own in waiting:
+                passes.setdefault(id(own.batch_key), []).append((row, proposal, own))
             for part in passes.values():
-                self._read(part)
+                self._run_pass(part)
         self._charge("draft", rows, started)
-        return [None if row.ended else draft.result for row, draft in pairs]
+        return [None if row.ended else proposal.result for row, proposal in pairs]
 
-    def _read(self, part: Sequence[tuple[Row, UnderWay[DraftTree], Reading]]) -> None:
-        """One pass of a draft model, and what follows from it for each of its rows."""
-        first, *others = [reading for _, _, reading in part]
+    def _run_pass(self, part: Sequence[tuple[Row, RunningProposal[DraftTree], PassInput]]) -> None:
+        """One pass of a draft model, after which the proposals of its rows continue."""
+        first, *others = [own for _, _, own in part]
         try:
-            read = first.together(others)
-            if len(read) != len(part):
-                raise ValueError(f"a reading for {len(part)} texts gave {len(read)} results")
+            outputs = first.run_with(others)
+            if len(outputs) != len(part):
+                raise ValueError(f"a pass for {len(part)} sequences gave {len(outputs)} outputs")
         except Exception as error:
             for row, _, _ in part:
                 row.error, row.ended = error, True
             return
-        for (row, draft, _), own in zip(part, read, strict=True):
-            self._own(row, draft.advance, own)
+        for (row, proposal, _), output in zip(part, outputs, strict=True):
+            self._own(row, proposal.advance, output)
 
     def _own(self, row: Row, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
         """Run code of one row, unless it has ended; an exception ends it and is kept in it."""
@@ -313,6 +313,7 @@ class Engine:
         if number < len(self.rows):
             self.rows[number] = last
         try:
-            close_session(row.session)
+            if row.session is not None:
+                row.session.close()
         except Exception as error:
             row.error = row.error or error

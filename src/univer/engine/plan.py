@@ -30,8 +30,8 @@ def default_tree(draft: Draft | None, method: Method, law: str) -> TreePolicy:
     """
     if method.draft_law == "chain":
         return parse_tree("chain-5")
-    if (suggested := getattr(draft, "suggested_tree", None)) is not None:
-        policy = parse_tree(suggested)
+    if draft is not None and draft.suggested_tree is not None:
+        policy = parse_tree(draft.suggested_tree)
         with suppress(ValueError):
             method.check(slots_of(policy.widest(law)), method.order)
             return policy

@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from univer.drafting.base import Draft, DraftRequest, DraftSession, proposal_of
-from univer.drafting.guesses import tell_finished
-from univer.drafting.readings import Proposal
+from univer.drafting.base import Draft, DraftRequest, DraftSession
+from univer.drafting.proposals import Proposal, as_proposal
 from univer.engine.allowed import AllowedTokens
 from univer.engine.branches import BranchProcessors
 from univer.engine.decision import Decision, GreedyDecision, SampledDecision
@@ -139,7 +138,7 @@ class Row:
             method.check_vocabulary(self.plan.forest, self.vocabulary)
         self.generator = generator
         self._sampling = sampling
-        self._draft_laws: Callable[[Tensor, str], Tensor] = options.draft_laws.laws
+        self._draft_distributions: Callable[[Tensor, str], Tensor] = options.draft_laws.laws
         self._decide: Decision = (
             GreedyDecision() if sampling.greedy else SampledDecision(sampling, method, options.order, generator)
         )
@@ -181,12 +180,12 @@ class Row:
             request = DraftRequest(
                 vocabulary=self.vocabulary,
                 device=logits.device,
-                laws=self._draft_laws,
+                distributions=self._draft_distributions,
                 generator=self.generator,
                 branching=self.plan.branching,
                 max_length=self.stop.max_length,
                 features=features,
-                processors=self._draft_processors,
+                processors=None if self._draft_processors is None else self._draft_processors.scores,
                 shared=self.shared,
             )
             self.session = self.draft.start(request)
@@ -210,7 +209,7 @@ class Row:
         self._clipped = depth < self.plan.policy.max_depth
         growth = self.plan.grower.begin(depth if nodes is None or nodes > 0 else 0, nodes)
         if self.session is not None and growth.depth > 0:
-            tree = yield from proposal_of(self.session, self.committed, growth)
+            tree = yield from as_proposal(self.session.propose(self.committed, growth))
             self._check(tree)
             return tree
         return DraftTree([self.committed[-1]], [-1], ["root"], None, growth.law)
@@ -315,8 +314,8 @@ class Row:
             self.ended = True
             self.stats.finish(reason)
         self.stream(step.tokens)
-        if reason is not None:
-            tell_finished(self.session, self.committed)
+        if reason is not None and self.session is not None:
+            self.session.finish(self.committed)
         return step
 
     def _check(self, tree: object) -> None:

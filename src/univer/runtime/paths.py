@@ -17,7 +17,7 @@ class PathReader:
     """Logits after paths of candidate tokens below the committed text, each path read once.
 
     Trees that are drafted below one text, by several draft laws or of several shapes, share their likely nodes. All of
-    them stay in the cache as candidates until the text goes on.
+    them stay in the cache as candidates until the text continues.
 
     Args:
         runner: the model and the text.
@@ -36,7 +36,7 @@ class PathReader:
                 comes after the path without it.
 
         Returns:
-            Logits `[n, V]`, in the model's dtype. They are kept until the text goes on.
+            Logits `[n, V]`, in the model's dtype. They are kept until the text continues.
 
         Raises:
             KeyError: the parent of a path was not read.
@@ -49,25 +49,30 @@ class PathReader:
         return torch.stack([self._logits[self._numbers[path]] for path in paths])
 
     def forget(self) -> None:
-        """Take all candidates out of the cache: the text goes on."""
+        """Remove all candidates from the cache, before the text continues."""
         self.runner.keep([])
         self._numbers, self._logits = {}, []
 
 
 @dataclass(frozen=True)
-class PathReading:
-    """Paths that one of several trees below a text needs read, see `univer.drafting.readings.Reading`.
+class PathInput:
+    """Paths that one of several trees below a text contributes, see `univer.drafting.proposals.PassInput`.
 
     Attributes:
-        shared: the reader of the text; what all of its trees need can be read in one pass.
+        reader: the reader of the text; the paths of all of its trees can share a pass.
         paths: as for `PathReader.read`.
     """
 
-    shared: PathReader
+    reader: PathReader
     paths: Sequence[Path]
 
-    def together(self, others: Sequence[PathReading]) -> list[Tensor]:
+    @property
+    def batch_key(self) -> object:
+        """The reader: all trees below its text can share a pass."""
+        return self.reader
+
+    def run_with(self, others: Sequence[PathInput]) -> list[Tensor]:
         """Logits `[n, V]` after the paths of each tree."""
-        readings = (self, *others)
-        rows = self.shared.read([path for reading in readings for path in reading.paths])
-        return list(torch.split(rows, [len(reading.paths) for reading in readings]))
+        inputs = (self, *others)
+        rows = self.reader.read([path for own in inputs for path in own.paths])
+        return list(torch.split(rows, [len(own.paths) for own in inputs]))

@@ -81,7 +81,7 @@ class TreeRunner:
         Raises:
             ValueError: the nodes branch and the attention back end cannot be given a mask.
         """
-        return NodeReading(self, tokens, parents).together([])[0]
+        return NodeInput(self, tokens, parents).run_with([])[0]
 
     def keep(self, nodes: Sequence[int]) -> None:
         """Commit some candidate nodes, a path from the committed tokens down, and forget the others.
@@ -93,8 +93,8 @@ class TreeRunner:
 
 
 @dataclass(frozen=True)
-class NodeReading:
-    """Candidate nodes that one text needs read, see `Reading`.
+class NodeInput:
+    """Candidate nodes that one sequence contributes to the next pass, see `univer.drafting.proposals.PassInput`.
 
     Attributes:
         runner: the text.
@@ -107,13 +107,13 @@ class NodeReading:
     parents: Sequence[int]
 
     @property
-    def shared(self) -> object:
+    def batch_key(self) -> object:
         """The batch: all of its rows can be read in one pass."""
         return self.runner.batch
 
-    def together(self, others: Sequence[NodeReading]) -> list[Tensor]:
+    def run_with(self, others: Sequence[NodeInput]) -> list[Tensor]:
         """Logits `[n, V]` after the nodes of each text."""
-        by_row = {reading.runner.row: reading for reading in (self, *others)}
+        by_row = {own.runner.row: own for own in (self, *others)}
         first, end = min(by_row), max(by_row) + 1
         # Rows between them that have nothing to read take part with filler alone.
         parts = [by_row.get(row) for row in range(first, end)]
@@ -122,6 +122,6 @@ class NodeReading:
             [() if part is None else part.parents for part in parts],
             first,
         )
-        for reading in by_row.values():
-            reading.runner.passes += 1
+        for own in by_row.values():
+            own.runner.passes += 1
         return [logits[row - first] for row in by_row]

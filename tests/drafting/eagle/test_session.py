@@ -12,6 +12,7 @@ from univer.bench.contexts import contexts
 from univer.drafting.base import DraftRequest
 from univer.drafting.eagle.draft import EagleDraft
 from univer.drafting.growth.parse import parse_tree
+from univer.drafting.proposals import complete
 from univer.engine import generate
 from univer.engine.warpers import Sampling
 from univer.runtime.runner import TreeRunner
@@ -25,7 +26,7 @@ def request(features: torch.Tensor, seed: int, sampling: Sampling | None = None)
     return DraftRequest(
         vocabulary=VOCABULARY,
         device=torch.device("cpu"),
-        laws=(sampling or Sampling(0.8, top_k=12)).laws,
+        distributions=(sampling or Sampling(0.8, top_k=12)).laws,
         generator=torch.Generator().manual_seed(seed),
         branching=True,
         max_length=96,
@@ -76,8 +77,8 @@ def test_every_round_proposes_what_a_fresh_head_proposes(
             times, kept = (2, 1) if kept == "twice" else (1, kept)
             for _ in range(times):
                 session.request.generator.manual_seed(number)
-                tree = session.propose(committed, growth(3))
-            same(tree, fresh.propose(committed, growth(3)))
+                tree = complete(session.propose(committed, growth(3)))
+            same(tree, complete(fresh.propose(committed, growth(3))))
         path = path_of(tree, kept)
         runner.read_nodes(tree.tokens.tolist(), tree.parents)
         runner.keep([0, *path])
@@ -99,7 +100,7 @@ def test_trees_on_trial_at_several_places_of_a_text() -> None:
     places = set()
     for context in found:
         features = features_of(target, text[: context.place - 1], draft.features)
-        fresh = draft.start(request(features, 0)).propose(text[: context.place], growth(1, "swor"))
+        fresh = complete(draft.start(request(features, 0)).propose(text[: context.place], growth(1, "swor")))
         torch.testing.assert_close(context.tree.draft_laws[0], fresh.draft_laws[0], atol=1e-9, rtol=1e-6)
         places.add(context.place)
     assert len(places) == 3
@@ -111,9 +112,9 @@ def test_room_for_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     target, draft = tiny("llama"), random_draft("llama", 3, True)
     text = torch.randint(3, 40, (40,), generator=torch.Generator().manual_seed(0)).tolist()
     features = features_of(target, text[:-1], draft.features)
-    expected = draft.start(request(features, 1)).propose(text, growth(3))
+    expected = complete(draft.start(request(features, 1)).propose(text, growth(3)))
     monkeypatch.setattr("univer.drafting.eagle.cache.FIRST_ROOM", 40)
-    same(draft.start(request(features, 1)).propose(text, growth(3)), expected)
+    same(complete(draft.start(request(features, 1)).propose(text, growth(3))), expected)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_rows_are_laws_of_the_draft_vocabulary(sampling: Sampling) -> None:
     target, draft = tiny("llama"), random_draft("llama", 3, True)
     features = features_of(target, PROMPT, draft.features)
     session = draft.start(request(features, 0, sampling))
-    tree = session.propose([*PROMPT, 7], growth(1))
+    tree = complete(session.propose([*PROMPT, 7], growth(1)))
     head, ids = draft.head, torch.tensor(DRAFT_TOKENS)
     rows = head.embed(torch.tensor([*PROMPT[1:], 7]), draft.table)
     hidden = head.block(
@@ -184,7 +185,7 @@ def test_missing_and_foreign_features_are_refused() -> None:
         draft.start(request(None, 0))
     session = draft.start(request(features, 0))
     with pytest.raises(ValueError, match="hidden states of 7 tokens below a text of 7"):
-        session.propose(PROMPT, growth(2))
+        complete(session.propose(PROMPT, growth(2)))
     session.settle([], features[:2])
     with pytest.raises(ValueError, match="hidden states of 9 tokens below a text of 8"):
-        session.propose([*PROMPT, 7], growth(2))
+        complete(session.propose([*PROMPT, 7], growth(2)))

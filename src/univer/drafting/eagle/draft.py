@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from univer.drafting.base import DraftRequest
+from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.columns import EVERY_TOKEN, DraftVocabulary
 from univer.drafting.eagle.checkpoint import load_head, read_settings
 from univer.drafting.eagle.head import EagleHead
@@ -18,7 +17,7 @@ from univer.models.packing import pack
 from univer.runtime.features import decoder_layers
 
 
-class EagleDraft:
+class EagleDraft(Draft):
     """Draws trees from a head that reads the target's hidden states, one pass of one layer per level.
 
     Args:
@@ -36,9 +35,6 @@ class EagleDraft:
     Raises:
         ValueError: the head was made for a target of another width, depth or vocabulary.
     """
-
-    fixed_only = False
-    models: Sequence[Any] = ()
 
     def __init__(self, head: EagleHead, target: Any, name: str = "eagle", suggested_tree: str | None = None) -> None:
         check_target(head, target)

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from univer.drafting.base import DraftRequest
+from univer.drafting.base import DraftRequest, DraftSession
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.eagle.cache import HeadCache
 from univer.drafting.eagle.head import Attend
-from univer.drafting.eagle.reading import HeadReading
+from univer.drafting.eagle.head_input import HeadInput
 from univer.drafting.growth import Growth
 from univer.drafting.growth.loop import coins_of, tree_under_way
-from univer.drafting.readings import Proposal, read_alone
+from univer.drafting.proposals import Proposal
 from univer.tree import DraftTree
 
 if TYPE_CHECKING:
     from univer.drafting.eagle.draft import EagleDraft
 
 
-class EagleSession:
+class EagleSession(DraftSession):
     """A head at work on one text.
 
     Row `t` of the head joins the embedding of committed token `t + 1` with the target's hidden state of token `t`. The
@@ -64,12 +64,8 @@ class EagleSession:
         self._place: dict[int, int] = {}
         self._step = f"draft {draft.name}"
 
-    def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree:
+    def propose(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
         """Draft a tree; see `DraftSession.propose`."""
-        return read_alone(self.proposal(committed, growth))
-
-    def proposal(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
-        """As `propose`, beside other texts; see `DraftSession`."""
         self._cache.forget_nodes()
         yield from self._read_text(committed)
         self._outputs = self._outputs[:1]
@@ -140,5 +136,5 @@ class EagleSession:
         """Outputs `[n, H]` and logits `[n, D]` of one pass of the head over `n` rows, or those of the last row."""
         self.passes += 1
         scored = 1 if last_only else len(tokens)
-        read: tuple[Tensor, Tensor] = yield HeadReading(self._draft, tokens, hidden, positions, attend, scored)
+        read: tuple[Tensor, Tensor] = yield HeadInput(self._draft, tokens, hidden, positions, attend, scored)
         return read

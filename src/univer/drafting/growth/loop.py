@@ -12,11 +12,11 @@ from univer.drafting.builder import TreeBuilder
 from univer.drafting.columns import EVERY_TOKEN, Columns
 from univer.drafting.growth.base import Growth
 from univer.drafting.guesses import Guess
-from univer.drafting.readings import Proposal, read_alone
+from univer.drafting.proposals import Proposal, complete
 from univer.tree import DraftTree
 
 ReadLevel = Callable[[TreeBuilder, Sequence[int]], Tensor]
-# As `ReadLevel`, by readings that are made by whoever advances the tree.
+# As `ReadLevel`, as a proposal that yields the inputs of its passes.
 AskLevel = Callable[[TreeBuilder, Sequence[int]], Proposal[Tensor]]
 GuessLevel = Callable[[TreeBuilder, Sequence[int]], Sequence[Sequence[Guess]]]
 # Gives so many uniforms in [0, 1), float64.
@@ -93,7 +93,7 @@ def tree_from_coins(
         yield from ()
         return read_level(tree, nodes)
 
-    return read_alone(tree_under_way(root_token, growth, ask_level, coins, device, guesses, columns))
+    return complete(tree_under_way(root_token, growth, ask_level, coins, device, guesses, columns))
 
 
 def tree_under_way(
@@ -110,7 +110,7 @@ def tree_under_way(
     Args:
         root_token: as for `draft_tree`.
         growth: likewise.
-        ask_level: asked as `read_level` is, through readings.
+        ask_level: asked as `read_level` is, as a proposal.
         coins: as for `tree_from_coins`.
         device: as for `draft_tree`.
         guesses: likewise.

@@ -1,4 +1,4 @@
-"""What a head is to read for one text, or for several in one pass."""
+"""The input of one pass of a head, for one sequence or for several together."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class HeadReading:
-    """Rows that one text needs of the next pass of a head, see `Reading`.
+class HeadInput:
+    """Rows that one sequence contributes to the next pass of a head, see `univer.drafting.proposals.PassInput`.
 
     Attributes:
         draft: the head and what it shares with the target.
         tokens: `n` token ids.
         hidden: `[n, H]`, what `EagleHead.block` takes beside their embeddings.
         positions: `[n]`.
-        attend: attention over the text's own cache.
+        attend: attention over the sequence's own cache.
         scored: how many of the rows, the last ones, outputs and logits are wanted of.
     """
 
@@ -36,26 +36,26 @@ class HeadReading:
     scored: int
 
     @property
-    def shared(self) -> object:
-        """The draft: all texts with the same head can be read in one pass."""
+    def batch_key(self) -> object:
+        """The draft: all sequences with the same head can share a pass."""
         return self.draft
 
-    def together(self, others: Sequence[HeadReading]) -> list[tuple[Tensor, Tensor]]:
-        """Outputs `[scored, H]` and logits `[scored, D]` of each text.
+    def run_with(self, others: Sequence[HeadInput]) -> list[tuple[Tensor, Tensor]]:
+        """Outputs `[scored, H]` and logits `[scored, D]` of each sequence.
 
-        The rows of all texts stand one after the other; only the attention is each text's own.
+        The rows of all sequences are concatenated; only the attention is separate for each.
         """
-        readings, head = [self, *others], self.draft.head
-        counts, scored = [len(own.tokens) for own in readings], [own.scored for own in readings]
-        ids = torch.tensor([token for own in readings for token in own.tokens], device=self.draft.table.device)
-        hidden = torch.cat([own.hidden for own in readings])
+        inputs, head = [self, *others], self.draft.head
+        counts, scored = [len(own.tokens) for own in inputs], [own.scored for own in inputs]
+        ids = torch.tensor([token for own in inputs for token in own.tokens], device=self.draft.table.device)
+        hidden = torch.cat([own.hidden for own in inputs])
         embeddings = head.embed(ids, self.draft.table).to(hidden)
 
         def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             parts = zip(*(torch.split(states, counts, -2) for states in (queries, keys, values)), strict=True)
-            return torch.cat([own.attend(*part) for own, part in zip(readings, parts, strict=True)], -2)
+            return torch.cat([own.attend(*part) for own, part in zip(inputs, parts, strict=True)], -2)
 
-        positions = torch.cat([own.positions for own in readings])
+        positions = torch.cat([own.positions for own in inputs])
         outputs = torch.split(head.block(embeddings[None], hidden[None], attend, positions[None])[0], counts)
         wanted = torch.cat([rows[-count:] for rows, count in zip(outputs, scored, strict=True)])
         logits = head.logits(wanted, self.draft.output)

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from engine.families import tiny
+from univer.drafting.alternatives import propose_alternatives
 from univer.drafting.base import DraftRequest
 from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.independent import IndependentDraft
 from univer.drafting.shapes import parse_shape
-from univer.drafting.side_by_side import propose_side_by_side
 from univer.engine import Sampling
 
 TEXTS = ([3, 14, 15, 9, 26, 5], [3, 14, 15, 9, 26, 5, 8, 7])
@@ -19,12 +19,12 @@ def drafted(repeated: bool):
     generator = torch.Generator()
     request = DraftRequest(61, torch.device("cpu"), Sampling().laws, generator, True, 90, repeated=repeated)
     session = IndependentDraft(tiny("llama")).start(request)
-    assert session.side_by_side == repeated
+    assert session.concurrent == repeated
     trees = []
     with torch.inference_mode():
         for seed, text in enumerate(TEXTS):
             growths = [StaticGrowth(parse_shape(tree, law)) for tree, law in GROWTHS]
-            trees += propose_side_by_side(session, text, growths, generator, seed)
+            trees += propose_alternatives(session, text, growths, generator, seed)
     return trees, session.passes
 
 
