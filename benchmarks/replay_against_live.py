@@ -15,7 +15,6 @@ which may differ in their seeds and in the prompts that these drew.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import accumulate
@@ -33,10 +32,10 @@ from univer.bench.folder import RunFolder, key
 from univer.bench.intervals import gain_interval
 from univer.bench.prompts import load_prompts
 from univer.bench.questions import choose
-from univer.bench.settings import CHECKSUMS, check_same
 from univer.cli.pair import load_pair
 from univer.cli.terminal import print_table, progress, standard_output
 from univer.engine import Sampling, generate
+from univer.files import CHECKSUMS, check_resumable, write_json
 
 METHODS = ("membership", "rrsw", "traversal", "greedy", "univer", "univer:gain", "spectr-lifted")
 
@@ -148,13 +147,13 @@ def pool(paths: Sequence[Path], output: Path | None) -> None:
         for checksum in CHECKSUMS:
             own.pop(checksum, None)
     for own in settings[1:]:
-        check_same(settings[0], own, f"{paths[0]} was run")
+        check_resumable(settings[0], own, f"the run in {paths[0]}")
     rows = agreement([record for folder in folders for record in folder.records])
     print_agreement(rows)
     if output:
         made = settings[0] | {"seed": seeds, "prompts": list(prompts)}
         content = {"settings": made, "machine": folders[0].manifest["machine"]}
-        output.write_text(json.dumps(content | {"agreement": rows}, indent=1) + "\n", encoding="utf-8")
+        write_json(output, content | {"agreement": rows})
 
 
 def main() -> None:

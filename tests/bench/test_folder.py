@@ -54,7 +54,7 @@ def test_another_run_in_the_same_folder_is_refused(tmp_path, kind, settings, nam
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "letter.txt").write_text("mine")
-    with pytest.raises(ValueError, match="choose a new one"):
+    with pytest.raises(ValueError, match="choose a new folder"):
         RunFolder.open(tmp_path, "replay", {})
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
     with pytest.raises(ValueError, match=r"no manifest\.json"):
@@ -62,7 +62,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 
 
 def test_what_a_process_left_that_was_killed_at_once_is_no_obstacle(tmp_path):
-    (tmp_path / "manifest.partial").write_text('{"form')
+    (tmp_path / "manifest.json.partial").write_text('{"form')
     assert RunFolder.open(tmp_path, "replay", {}).records == []
 
 
@@ -78,11 +78,11 @@ def test_other_machines_that_measured_are_named_once(tmp_path):
 def test_a_refusal_shows_where_long_settings_differ(tmp_path):
     names = [f"prompt-{number:04d}" for number in range(72)]
     RunFolder.open(tmp_path / "run", "replay", {"prompts": names, "sampling": {}})
-    for prompts, shown in ((names[:-1], "72 entries, not 71 entries"), ([*names[:50], "x", *names[51:]], "'x'")):
+    for prompts, shown in ((names[:-1], r"72 entries (now 71 entries)"), ([*names[:50], "x", *names[51:]], "'x'")):
         with pytest.raises(ValueError, match="prompts = ") as refused:
             RunFolder.open(tmp_path / "run", "replay", {"prompts": prompts, "sampling": {}})
         assert shown in str(refused.value)
-    with pytest.raises(ValueError, match=r"sampling = \{\}, not 'none'"):
+    with pytest.raises(ValueError, match=r"sampling = \{\} \(now 'none'\)"):
         RunFolder.open(tmp_path / "run", "replay", {"prompts": names, "sampling": "none"})
 
 

@@ -49,7 +49,7 @@ def test_a_trace_is_recorded_and_not_recorded_twice(
     assert json.loads(capsys.readouterr().out)["prompts"] == 2
     assert times == {file: file.stat().st_mtime_ns for file in (tmp_path / "trace").iterdir()}
     assert main([*arguments, "--rounds", "--seed", "1"]) == 2
-    assert "holds a trace with seed = 0, not 1" in capsys.readouterr().err
+    assert "has other settings: seed = 0 (now 1)" in capsys.readouterr().err
 
 
 def test_the_limit_stops_and_a_larger_one_goes_on(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

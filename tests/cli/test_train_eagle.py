@@ -50,7 +50,7 @@ def test_ctrl_c_and_the_same_command_again(
 
     done = int(printed.removeprefix("interrupted at training steps: ").split()[0])
     assert main([*command[:-2], "--seed", "1", *command[-2:]]) == 2
-    assert "was begun with other settings: seed 0 (now 1)" in capsys.readouterr().err
+    assert "has other settings: seed = 0 (now 1)" in capsys.readouterr().err
     assert main(command) == 0
     table = capsys.readouterr().out
     assert table.splitlines()[0].split() == ["drafting", "step", "acceptance", "agreement"]

@@ -107,7 +107,7 @@ def test_other_settings_are_refused_by_name(
     text = tmp_path / "text.txt"
     text.write_text("some text " * 40, encoding="utf-8")
     other = replace(SETTINGS, steps=13, seed=4)
-    with pytest.raises(ValueError, match=r"other settings: steps 12 \(now 13\), seed 0 \(now 4\); go on"):
+    with pytest.raises(ValueError, match=r"other settings: steps = 12 \(now 13\), seed = 0 \(now 4\)\. Repeat"):
         _train(output, prompts, settings=other)
     with pytest.raises(ValueError, match=r"text None \(now text.txt \(.*prompts two.txt \(.*\(now None\)"):
         _train(output, None, texts=[text])
@@ -172,8 +172,8 @@ def test_folders_of_others_are_left_alone(finished: tuple[Path, TrainingResult],
 def test_two_runs_do_not_share_a_folder(prompts: Path, tmp_path: Path) -> None:
     (tmp_path / "head" / "work").mkdir(parents=True)
     with (
-        FileLock(tmp_path / "head" / "work" / "lock"),
-        pytest.raises(ValueError, match="another process is training in"),
+        FileLock(tmp_path / "head" / "work" / ".lock"),
+        pytest.raises(ValueError, match="another process is writing to"),
     ):
         _train(tmp_path / "head", prompts)
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import univer
-from univer.bench.lock import FolderLock, hold
 from univer.bench.machine import machine
-from univer.bench.settings import check_same
+from univer.files import check_resumable, lock_folder, new_folder, write_json
 
 FORMAT = 1
 MANIFEST, RECORDS, SUMMARY = "manifest.json", "records.jsonl", "summary.json"
@@ -68,7 +67,7 @@ class RunFolder:
         self._records = self._read()
         self._done = {key(record) for record in self._records}
         self._at_work = False
-        self._lock: FolderLock | None = None
+        self._lock: object = None
 
     @classmethod
     def open(cls, path: str | Path, kind: str, settings: Mapping[str, Any]) -> RunFolder:
@@ -85,12 +84,12 @@ class RunFolder:
         """
         folder, wanted = Path(path), json.loads(json.dumps(dict(settings)))
         if (folder / MANIFEST).exists():
-            lock = hold(folder)
+            lock: object = lock_folder(folder)
             run = cls(folder)
             run._same(kind, wanted)
         else:
-            lock = make_empty(folder, MANIFEST, "run")
-            _write(folder / MANIFEST, {"format": FORMAT, "kind": kind, "settings": wanted, **_circumstances()})
+            lock = new_folder(folder, MANIFEST, "run")
+            write_json(folder / MANIFEST, {"format": FORMAT, "kind": kind, "settings": wanted, **_circumstances()})
             run = cls(folder)
         run._lock = lock
         return run
@@ -134,11 +133,11 @@ class RunFolder:
                 new.append(dict(own))
         if new:
             self.manifest["workers"] = [*known, *new]
-            _write(self.path / MANIFEST, self.manifest)
+            write_json(self.path / MANIFEST, self.manifest)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write the summary, in place of an earlier one."""
-        _write(self.path / SUMMARY, summary)
+        write_json(self.path / SUMMARY, summary)
 
     def _read(self) -> list[Record]:
         """The records; a last line that was cut off when the process was killed is left out."""
@@ -164,42 +163,18 @@ class RunFolder:
         last = continued[-1] if continued else self.manifest
         if any(now[name] != last.get(name) for name in ("machine", "commit")):
             self.manifest["continued"] = [*continued, now | {"records": len(self._records)}]
-            _write(self.path / MANIFEST, self.manifest)
+            write_json(self.path / MANIFEST, self.manifest)
 
     def _same(self, kind: str, settings: dict[str, Any]) -> None:
         if self.manifest["kind"] != kind:
             raise ValueError(f"{self.path} holds a run of kind {self.manifest['kind']!r}, not {kind!r}")
-        check_same(self.manifest["settings"], settings, f"{self.path} holds a run")
+        check_resumable(self.manifest["settings"], settings, f"the run in {self.path}")
         # What a killed process left of its last line would run into the next record.
         path = self.path / RECORDS
         if path.exists():
             whole = path.read_bytes().rfind(b"\n") + 1
             if whole < path.stat().st_size:
                 os.truncate(path, whole)
-
-
-def make_empty(folder: Path, manifest: str, what: str) -> FolderLock:
-    """Make a folder for a run, or take one that is empty.
-
-    Args:
-        folder: the folder.
-        manifest: name of its manifest, of which a killed process may have left a beginning.
-        what: what is to go into it.
-
-    Returns:
-        Its lock.
-
-    Raises:
-        ValueError: it cannot be made, or holds something.
-    """
-    left = {Path(manifest).with_suffix(".partial").name, f"{manifest}.partial"}
-    if folder.exists() and (not folder.is_dir() or any(file.name not in left for file in folder.iterdir())):
-        raise ValueError(f"{folder} exists already and is not the folder of a {what}: choose a new one")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"{folder} cannot be made ({error.strerror}): choose another folder") from error
-    return hold(folder)
 
 
 def commit() -> str | None:
@@ -228,9 +203,3 @@ def commit() -> str | None:
 def _circumstances() -> dict[str, Any]:
     """Where and when something is measured, and with which version."""
     return {"machine": machine(), "commit": commit(), "started": datetime.now(UTC).isoformat(timespec="seconds")}
-
-
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)

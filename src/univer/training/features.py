@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from univer.files import write_text
 from univer.runtime.features import FeatureTap
-from univer.training.folder import write_text
 from univer.training.texts import Texts
 
 # Texts after which what was computed is flushed to disk and counted as done.

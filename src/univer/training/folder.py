@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from univer.files import check_resumable, lock_folder, write_json
+
 RECORD = "training.json"
 METRICS = "metrics.jsonl"
 WORK = "work"
@@ -68,13 +70,8 @@ class RunFolder:
         record = self.record()
         if not record and self.path.is_dir() and any(part.name != WORK for part in self.path.iterdir()):
             raise ValueError(f"{self.path} is not empty and holds no training run: choose another output folder")
-        changed = [name for name, value in begun_with.items() if name in record and record[name] != value]
-        if changed:
-            listed = ", ".join(f"{name} {record[name]} (now {begun_with[name]})" for name in changed)
-            raise ValueError(
-                f"the run in {self.path} was begun with other settings: {listed}; go on with those, or choose another "
-                "output folder"
-            )
+        known = {name: value for name, value in begun_with.items() if name in record}
+        check_resumable({name: record[name] for name in known}, known, f"the run in {self.path}")
 
     def claim(self, begun_with: Mapping[str, Any]) -> None:
         """Write down what the run is begun with, while the folder is locked.
@@ -86,11 +83,11 @@ class RunFolder:
             ValueError: see `check`.
         """
         self.check(begun_with)
-        write_text(self.path / RECORD, json.dumps(self.record() | dict(begun_with), indent=1) + "\n")
+        write_json(self.path / RECORD, self.record() | dict(begun_with))
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Write down what came out and delete what can be computed again; sampled texts stay."""
-        write_text(self.path / RECORD, json.dumps(self.record() | {"result": dict(result)}, indent=1) + "\n")
+        write_json(self.path / RECORD, self.record() | {"result": dict(result)})
         self.checkpoint.unlink(missing_ok=True)
         shutil.rmtree(self.work("features"))
 
@@ -99,23 +96,10 @@ class RunFolder:
         """Keep other processes out.
 
         Raises:
-            ValueError: another process works in this folder.
+            ValueError: another process trains in this folder.
         """
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(self.work() / "lock", timeout=0)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise ValueError(f"another process is training in {self.path}") from error
+        lock = lock_folder(self.work())
         try:
             yield
         finally:
             lock.release()
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file that is either the old one or the whole new one, whatever happens."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)

@@ -11,11 +11,12 @@ import torch
 from univer.drafting.eagle.checkpoint import save_head
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.shipped import target_note
+from univer.files import write_text
 from univer.models.catalogue import BUILT_IN
 from univer.training.card import command_line, model_card
 from univer.training.curve import draw_curve
 from univer.training.features import FeatureSet, compute_features
-from univer.training.folder import RunFolder, write_text
+from univer.training.folder import RunFolder
 from univer.training.initial import head_label, loaded_head, new_config, new_head
 from univer.training.interrupt import TrainingInterrupted, stop_request
 from univer.training.optimizers import optimizer_name

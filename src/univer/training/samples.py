@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from univer.bench.prompts import encode
+from univer.files import replacing
 from univer.laws import sample
 from univer.runtime.batch import cache_argument
 from univer.runtime.cache import Place, new_cache
@@ -207,9 +208,8 @@ def sample_shards(
                 tick(before + tokens * count, texts * length)
 
             new = sample_texts(model, given, length, generator, temperature, so_far)
-            partial = path.with_suffix(".partial")
-            save_file({"tokens": new.int()}, partial)
-            partial.replace(path)
+            with replacing(path) as partial:
+                save_file({"tokens": new.int()}, partial)
         new = load_file(path)["tokens"]
         done += new.numel()
         tick(done, texts * length)

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from univer.drafting.eagle.head import EagleHead
+from univer.files import replacing, write_text
 from univer.training.devices import mixed_precision, send
 from univer.training.features import FeatureSet
-from univer.training.folder import write_text
 from univer.training.optimizers import make_optimizers, optimizer_name
 from univer.training.settings import TrainingSettings
 from univer.training.unroll import UnrolledStep, unroll
@@ -141,9 +141,8 @@ class Trainer:
             "head": self.head.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
-        partial = self.checkpoint.with_suffix(".partial")
-        torch.save(state, partial)
-        partial.replace(self.checkpoint)
+        with replacing(self.checkpoint) as partial:
+            torch.save(state, partial)
 
     def _resume(self, state: dict[str, Any]) -> None:
         if state["optimizer"] != optimizer_name():

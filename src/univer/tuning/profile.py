@@ -12,6 +12,7 @@ from univer.bench.machine import machine
 from univer.drafting.eagle.shipped import fingerprint
 from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import parse_tree
+from univer.files import write_json
 from univer.models.catalogue import model_name
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
@@ -113,7 +114,7 @@ class Profile:
     def save(self, path: Path) -> None:
         """Write the profile to a file."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+        write_json(path, self.to_dict())
 
 
 def load_profile(path: str | Path) -> Profile:

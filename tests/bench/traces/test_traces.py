@@ -105,9 +105,9 @@ def test_what_a_trace_lacks_is_named(trace: TraceFolder, tmp_path: Path) -> None
         chosen_rows(trace.settings, None, ["mixed"])
     with pytest.raises(ValueError, match="no error bound is known for the method 'optimal'"):
         list(replay(trace, chosen_rows(trace.settings, None, ["optimal"])))
-    with pytest.raises(ValueError, match=r"holds a trace with seed = 0, not 5"):
+    with pytest.raises(ValueError, match=r"the trace in .* has other settings: seed = 0 \(now 5\)"):
         recorded(trace.path, tail=1e-3, seed=5)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match="is not the folder of a trace"):
+    with pytest.raises(ValueError, match="does not hold a trace"):
         recorded(tmp_path / "other")

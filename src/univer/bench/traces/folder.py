@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from univer.bench.folder import commit, make_empty
-from univer.bench.lock import FolderLock, hold
+from univer.bench.folder import commit
 from univer.bench.machine import machine
-from univer.bench.settings import check_same
 from univer.bench.traces.shard import RecordedTree, read_shard
+from univer.files import check_resumable, lock_folder, new_folder, write_bytes, write_json
 
 FORMAT = 1
 MANIFEST = "trace.json"
@@ -68,7 +66,7 @@ class TraceFolder:
             raise ValueError(f"{file} cannot be read ({type(error).__name__}: {error})") from error
         if version != FORMAT:
             raise ValueError(f"{path} has the trace format {version}, this version of univer reads {FORMAT}")
-        self._lock: FolderLock | None = None
+        self._lock: object = None
 
     @classmethod
     def open(cls, path: str | Path, settings: Mapping[str, Any]) -> TraceFolder:
@@ -84,12 +82,12 @@ class TraceFolder:
         """
         folder, wanted = Path(path), json.loads(json.dumps(dict(settings)))
         if (folder / MANIFEST).exists():
-            lock = hold(folder)
+            lock: object = lock_folder(folder)
             trace = cls(folder)
-            check_same(trace.settings, wanted, f"{folder} holds a trace")
+            check_resumable(trace.settings, wanted, f"the trace in {folder}")
             trace._lock = lock
             return trace
-        lock = make_empty(folder, MANIFEST, "trace")
+        lock = new_folder(folder, MANIFEST, "trace")
         manifest = {
             "format": FORMAT,
             "settings": wanted,
@@ -97,7 +95,7 @@ class TraceFolder:
             "commit": commit(),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        write_whole(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+        write_json(folder / MANIFEST, manifest)
         trace = cls(folder)
         trace._lock = lock
         return trace
@@ -115,8 +113,8 @@ class TraceFolder:
     def add(self, prompt: Recorded, content: bytes, rounds: bytes | None = None) -> None:
         """Write what belongs to a prompt; the shard comes last and says that all of it is there."""
         if rounds is not None:
-            write_whole(self.path / f"rounds-{prompt.number:04d}.json", rounds)
-        write_whole(self._shard(prompt), content)
+            write_bytes(self.path / f"rounds-{prompt.number:04d}.json", rounds)
+        write_bytes(self._shard(prompt), content)
 
     def read(self, prompt: Recorded) -> list[RecordedTree]:
         """The trees of a prompt.
@@ -135,13 +133,3 @@ class TraceFolder:
 
     def _shard(self, prompt: Recorded) -> Path:
         return self.path / f"prompt-{prompt.number:04d}.safetensors"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is either not there or whole, whatever happens."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

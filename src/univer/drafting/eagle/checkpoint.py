@@ -14,6 +14,7 @@ from univer.drafting.eagle.formats import canonical_names, from_state, refuse_ot
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.settings import read_config, write_config
 from univer.drafting.eagle.weights import read_tensors, tensor_names
+from univer.files import write_json
 
 
 def load_head(
@@ -73,7 +74,7 @@ def save_head(head: EagleHead, directory: str | Path, notes: Mapping[str, Any] |
     path.mkdir(parents=True, exist_ok=True)
     save_file(from_state(head.config, head.state_dict()), path / "model.safetensors", {"format": "pt"})
     settings = write_config(head.config) | {"torch_dtype": str(head.fc.weight.dtype).removeprefix("torch.")}
-    (path / "config.json").write_text(json.dumps(settings | dict(notes or {}), indent=2) + "\n", encoding="utf-8")
+    write_json(path / "config.json", settings | dict(notes or {}))
 
 
 def read_settings(directory: Path) -> dict[str, Any]:
