@@ -21,8 +21,6 @@ from typing import Any
 import torch
 
 from univer import generate
-from univer.bench.machine import machine
-from univer.bench.prompts import encode, load_prompts
 from univer.cli.drafts import default_draft, make_draft
 from univer.cli.terminal import progress
 from univer.drafting.eagle.draft import EagleDraft
@@ -30,6 +28,8 @@ from univer.engine import generate_rounds
 from univer.engine.drafts import as_draft
 from univer.models import load
 from univer.models.catalogue import DEFAULT_MODEL
+from univer.models.machine import machine
+from univer.models.prompts import encode, load_prompts
 
 PARTS = ("target", "draft")
 

@@ -23,13 +23,13 @@ from torch import Tensor
 
 from univer import generate
 from univer.bench.intervals import gain_interval, mean_interval
-from univer.bench.machine import machine
-from univer.bench.prompts import encode, load_prompts
 from univer.cli.drafts import default_draft, make_draft
 from univer.cli.terminal import progress
 from univer.engine.stats import GenerationStats
 from univer.models import load
 from univer.models.catalogue import DEFAULT_MODEL
+from univer.models.machine import machine
+from univer.models.prompts import encode, load_prompts
 
 
 def run(target: Any, draft: Any, ids: Tensor, temperature: float, options: argparse.Namespace) -> GenerationStats:

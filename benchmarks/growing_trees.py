@@ -21,15 +21,15 @@ from pathlib import Path
 import torch
 
 from univer.bench.compare import Comparison, compare
-from univer.bench.contexts import Entry
 from univer.bench.intervals import gain_interval, mean_interval
-from univer.bench.prompts import encode, load_prompts
 from univer.cli.terminal import progress
 from univer.drafting.growth.parse import parse_tree
 from univer.drafting.independent import IndependentDraft
 from univer.engine import Sampling
+from univer.engine.contexts import Entry
 from univer.methods import resolve
 from univer.models import load
+from univer.models.prompts import encode, load_prompts
 
 ARMS = ("membership@eagle2:nodes=62,depth=7", "univer@grow:nodes=62,depth=7", "univer-mixed@grow:nodes=62,depth=7")
 

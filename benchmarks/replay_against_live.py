@@ -26,16 +26,16 @@ import torch
 
 from univer.bench.checksum import ids_checksum, weights_checksum
 from univer.bench.compare import entries_for
-from univer.bench.contexts import Entry, SampledText, drafted_trees
 from univer.bench.evaluation import evaluate
 from univer.bench.folder import RunFolder, key
 from univer.bench.intervals import gain_interval
-from univer.bench.prompts import load_prompts
 from univer.bench.questions import choose
 from univer.cli.pair import load_pair
 from univer.cli.terminal import print_table, progress, standard_output
 from univer.engine import Sampling, generate
+from univer.engine.contexts import Entry, SampledText, drafted_trees
 from univer.files import CHECKSUMS, check_resumable, write_json
+from univer.models.prompts import load_prompts
 
 METHODS = ("membership", "rrsw", "traversal", "greedy", "univer", "univer:gain", "spectr-lifted")
 

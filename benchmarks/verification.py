@@ -24,12 +24,12 @@ import torch
 from torch import Tensor
 
 from univer import DraftTree, methods, verify
-from univer.bench.machine import machine
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import draft_tree
 from univer.drafting.growth.static import StaticGrowth
 from univer.drafting.shapes import parse_shape
 from univer.engine import Sampling
+from univer.models.machine import machine
 
 ENTRIES = (
     ("univer", "drawn"),

@@ -16,9 +16,9 @@ from random_trees import random_tree
 from tiny_models import tiny_llama
 from univer import methods, outcome_law
 from univer.bench.folder import RunFolder
-from univer.bench.machine import machine
 from univer.bench.summary import summarise
 from univer.methods import _registry
+from univer.models.machine import machine
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))

@@ -13,10 +13,10 @@ import pytest
 from univer.bench import Prompt
 from univer.bench.cluster import Cluster, check_reachable
 from univer.bench.folder import RECORDS, RunFolder
-from univer.bench.machine import machine
 from univer.bench.shards import Plan
 from univer.cli import main
 from univer.cli.live_setup import LiveSetup
+from univer.models.machine import machine
 
 pytestmark = pytest.mark.slow
 

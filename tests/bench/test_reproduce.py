@@ -9,9 +9,9 @@ from tiny_models import tiny_llama
 from univer.bench.compare import compare
 from univer.bench.experiments import Experiment
 from univer.bench.folder import key
-from univer.bench.prompts import Prompt
 from univer.bench.reproduce import measure
 from univer.drafting.independent import IndependentDraft
+from univer.models.prompts import Prompt
 
 SMALL = Experiment("small", "?", {"2x2": ("rrsw", "univer"), "chain-2": ("block",)}, (0.5, 1.0), places=2)
 PROMPTS = [(Prompt(str(seed), "kind", ""), torch.tensor([[5 + seed, 9, 30 + seed]])) for seed in range(2)]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tiny_models import tiny_llama
-from univer.bench.machine import machine
 from univer.drafting.eagle.shipped import fingerprint
 from univer.engine import generate
+from univer.models.machine import machine
 from univer.tuning import Profile, load_profile
 from univer.tuning.costs import Costs
 from univer.tuning.curve import Curve

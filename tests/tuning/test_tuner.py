@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from tiny_models import tiny_llama
-from univer.bench.contexts import sample_text
 from univer.drafting.eagle.checkpoint import save_head
 from univer.drafting.eagle.config import config_for_target
 from univer.drafting.eagle.head import EagleHead
 from univer.engine import Sampling
+from univer.engine.contexts import sample_text
 from univer.engine.drafts import as_draft
 from univer.methods import resolve
 from univer.tuning import TuneSettings, Tuning

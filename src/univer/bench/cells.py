@@ -8,14 +8,14 @@ from itertools import product
 from typing import Any
 
 from univer.bench.compare import entries_for
-from univer.bench.contexts import Entry
 from univer.bench.folder import Key, key
-from univer.bench.prompts import Prompt
 from univer.bench.summary import PLAIN
 from univer.drafting.base import Draft
 from univer.drafting.growth.parse import parse_tree
+from univer.engine.contexts import Entry
 from univer.engine.plan import TreePlan
 from univer.methods import resolve
+from univer.models.prompts import Prompt
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 from univer.bench.folder import Key, Record
 from univer.bench.live import LiveBench
-from univer.bench.machine import machine
 from univer.bench.shards import Plan, Shard
+from univer.models.machine import machine
 
 Build = Callable[[], tuple[LiveBench, Plan]]
 

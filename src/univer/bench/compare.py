@@ -9,21 +9,21 @@ from typing import Any
 
 from torch import Tensor
 
-from univer.bench.contexts import Entry, contexts
 from univer.bench.evaluation import judge
 from univer.bench.intervals import Interval, gain_interval, mean_interval
-from univer.bench.machine import machine
 from univer.bench.paper import paper_gain
-from univer.bench.prompts import Prompt
 from univer.bench.summary import REFERENCE
 from univer.couplings.order import ORDERS
 from univer.drafting.base import Draft
 from univer.drafting.growth import Static
 from univer.drafting.growth.parse import parse_tree
 from univer.engine import Sampling
+from univer.engine.contexts import Entry, contexts
 from univer.engine.plan import slots_of
 from univer.methods import methods, resolve
 from univer.models.catalogue import model_name
+from univer.models.machine import machine
+from univer.models.prompts import Prompt
 
 
 @dataclass(frozen=True)

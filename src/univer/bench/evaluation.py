@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from univer.bench.bounds import tau_range
-from univer.bench.contexts import Context, Entry
+from univer.engine.contexts import Context, Entry
 from univer.verdict import end_law
 
 # Name of a tree and of a row on it.

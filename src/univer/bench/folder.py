@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import univer
-from univer.bench.machine import machine
 from univer.files import check_resumable, lock_folder, new_folder, write_json
+from univer.models.machine import machine
 
 FORMAT = 1
 MANIFEST, RECORDS, SUMMARY = "manifest.json", "records.jsonl", "summary.json"

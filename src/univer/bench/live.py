@@ -11,10 +11,10 @@ from torch import Tensor
 
 from univer.bench.cells import Cell
 from univer.bench.folder import Key, Record
-from univer.bench.prompts import Prompt, encode
 from univer.bench.shards import Shard
 from univer.engine import generate
 from univer.engine.stats import merged
+from univer.models.prompts import Prompt, encode
 from univer.runtime.checks import context_limit
 
 WARM_UP_TOKENS = 16

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from univer.bench.prompts import Prompt, check_names
+from univer.models.prompts import Prompt, check_names
 
 MULTI_TURN = "multi-turn conversation"
 # Spec-Bench took these categories from MT-bench; together they are one of its six task groups.

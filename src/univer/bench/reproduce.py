@@ -9,14 +9,14 @@ from zlib import crc32
 from torch import Tensor
 
 from univer.bench.compare import entries_for
-from univer.bench.contexts import Entry, contexts
 from univer.bench.evaluation import figures, judge
 from univer.bench.experiments import Experiment
 from univer.bench.folder import Key, Record, key
 from univer.bench.paper import paper_gain
-from univer.bench.prompts import Prompt
 from univer.drafting.base import Draft
 from univer.engine import Sampling
+from univer.engine.contexts import Entry, contexts
+from univer.models.prompts import Prompt
 
 
 def entries_of(experiment: Experiment) -> list[tuple[str, Entry]]:

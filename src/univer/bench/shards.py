@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from univer.bench.folder import Key, Record, key
-from univer.bench.prompts import Prompt
+from univer.models.prompts import Prompt
 
 
 @dataclass(frozen=True)

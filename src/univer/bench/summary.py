@@ -8,7 +8,7 @@ from typing import Any
 
 from univer.bench.folder import Record
 from univer.bench.intervals import Interval, gain_interval, mean_interval
-from univer.bench.prompts import EVERY_KIND
+from univer.models.prompts import EVERY_KIND
 
 REFERENCE, PLAIN, ALL = "rrsw", "plain", EVERY_KIND
 # A row stands for the records that share these.

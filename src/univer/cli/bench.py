@@ -104,13 +104,13 @@ def spec_bench(
         from univer.bench.cluster import Cluster
         from univer.bench.folder import RunFolder
         from univer.bench.live import LiveBench
-        from univer.bench.machine import machine
-        from univer.bench.prompts import load_prompts
         from univer.bench.questions import choose
         from univer.bench.summary import summarise
         from univer.cli.bench_tables import print_bench, print_disagreements
         from univer.cli.live_setup import LiveSetup
         from univer.engine import Sampling
+        from univer.models.machine import machine
+        from univer.models.prompts import load_prompts
     except ModuleNotFoundError as error:
         raise ValueError(f"the benchmark needs more packages: pip install 'univer[models]' ({error})") from error
 

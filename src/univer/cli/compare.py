@@ -147,8 +147,8 @@ def compare(
 
 
 def _print(comparison: "Comparison", interrupted: bool) -> None:
-    from univer.bench.contexts import contexts_each
     from univer.cli.terminal import print_table, standard_output
+    from univer.engine.contexts import contexts_each
 
     console = standard_output()
     rows = comparison.rows()

@@ -8,12 +8,12 @@ from zlib import crc32
 from univer.bench.cells import cells_of
 from univer.bench.checksum import ids_checksum, weights_checksum
 from univer.bench.live import LiveBench
-from univer.bench.prompts import Prompt, encode
 from univer.bench.shards import Plan, shards_of
 from univer.cli.config import changed_settings, generation_config
 from univer.cli.drafts import default_draft, make_draft
 from univer.engine.drafts import as_draft
 from univer.models import load
+from univer.models.prompts import Prompt, encode
 
 __all__ = ["LiveSetup"]
 

@@ -62,11 +62,11 @@ def load_pair(
         ValueError: The draft has fixed tokens only, a setting of the target's is not supported, or no prompt fits.
         ModelError: A model cannot be loaded.
     """
-    from univer.bench.prompts import encode
     from univer.cli.config import generation_config
     from univer.cli.drafts import default_draft, make_draft
     from univer.engine.drafts import as_draft
     from univer.models import load
+    from univer.models.prompts import encode
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
     config = generation_config(model, ignore=ignore_config, greedy=False, applied=False)

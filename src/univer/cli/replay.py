@@ -103,9 +103,9 @@ def _print(
     laws: dict[tuple[str, str], str],
     interrupted: bool,
 ) -> None:
-    from univer.bench.contexts import contexts_each
     from univer.bench.intervals import intervals_note
     from univer.cli.terminal import print_table, standard_output
+    from univer.engine.contexts import contexts_each
 
     console = standard_output()
     if not rows:

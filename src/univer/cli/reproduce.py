@@ -15,7 +15,7 @@ from univer.models.catalogue import DEFAULT_MODEL
 if TYPE_CHECKING:
     from univer.bench.experiments import Experiment
     from univer.bench.folder import Record, RunFolder
-    from univer.bench.prompts import Prompt
+    from univer.models.prompts import Prompt
 
 __all__ = ["reproduce"]
 
@@ -53,11 +53,11 @@ def reproduce(
     """Measure an experiment of the UniVer paper with models of your own, and print its figures beside the paper's."""
     try:
         from univer.bench.experiments import experiment
-        from univer.bench.prompts import load_prompts
         from univer.bench.questions import choose
         from univer.bench.reproduce import beside_paper
         from univer.bench.summary import summarise
         from univer.cli.reproduce_tables import print_experiment
+        from univer.models.prompts import load_prompts
     except ModuleNotFoundError as error:
         raise ValueError(f"reproducing needs more packages: pip install 'univer[models]' ({error})") from error
 

@@ -43,10 +43,10 @@ def tune_skip(
     try:
         import torch
 
-        from univer.bench.prompts import encode
         from univer.cli.terminal import progress
         from univer.engine import Sampling
         from univer.models import load
+        from univer.models.prompts import encode
         from univer.training.samples import sample_texts
         from univer.training.sources import read_prompts
         from univer.tuning.skip_search import SkipSearch, Text

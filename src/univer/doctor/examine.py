@@ -119,7 +119,7 @@ def _tree_attention(target: Any, models: Sequence[Any]) -> Finding:
 
 def _texts(target: Any, tokenizer: Any) -> list[list[int]]:
     if tokenizer is not None:
-        from univer.bench.prompts import encode
+        from univer.models.prompts import encode
 
         return [encode(tokenizer, text)[0].tolist() for text in PROMPTS]
     size = readable_tokens(target)

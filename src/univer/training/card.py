@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from univer.bench.machine import machine
 from univer.drafting.eagle.config import EagleConfig
+from univer.models.machine import machine
 
 PAPERS = {
     1: "EAGLE (Li et al., arXiv 2401.15077; the head of EAGLE-2, arXiv 2406.16858, is the same)",

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from univer.bench.prompts import encode
 from univer.files import replacing
 from univer.laws import sample
+from univer.models.prompts import encode
 from univer.runtime.batch import cache_argument
 from univer.runtime.cache import Place, new_cache
 from univer.training.texts import Texts, concatenate, join

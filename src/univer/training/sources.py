@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from univer.bench.prompts import encode
+from univer.models.prompts import encode
 from univer.training.texts import Texts, join
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from univer.bench.contexts import Context, SampledText, drafted_trees
 from univer.drafting.base import Draft
 from univer.drafting.growth.parse import parse_tree
 from univer.engine import Sampling
+from univer.engine.contexts import Context, SampledText, drafted_trees
 from univer.methods import Method
 from univer.tuning.acceptance import AcceptanceCounts
 from univer.tuning.candidates import Candidate

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from univer.bench.machine import machine
 from univer.drafting.eagle.shipped import fingerprint
 from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import parse_tree
 from univer.files import write_json
 from univer.models.catalogue import model_name
+from univer.models.machine import machine
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
 

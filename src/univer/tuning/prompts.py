@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from univer.bench.prompts import encode, load_prompts
+from univer.models.prompts import encode, load_prompts
 from univer.runtime.checks import context_limit
 
 

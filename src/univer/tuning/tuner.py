@@ -9,15 +9,15 @@ from typing import Any
 
 from torch import Tensor
 
-from univer.bench.contexts import SampledText, sample_text
-from univer.bench.machine import machine
 from univer.drafting.base import Draft
 from univer.drafting.eagle.shipped import fingerprint
 from univer.drafting.growth import Static
+from univer.engine.contexts import SampledText, sample_text
 from univer.engine.plan import TreePlan
 from univer.engine.stopping import eos_tokens
 from univer.methods import resolve
 from univer.models.catalogue import model_name
+from univer.models.machine import machine
 from univer.tuning.acceptance import AcceptanceCounts
 from univer.tuning.candidates import Candidate, list_candidates, plain_candidate, with_mean
 from univer.tuning.check import Check, check_forecast

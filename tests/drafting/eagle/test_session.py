@@ -8,12 +8,12 @@ import torch
 from drafting.eagle.checkpoints import DRAFT_TOKENS
 from drafting.eagle.pairs import exact_draft, features_of, random_draft
 from engine.families import FAMILIES, VOCABULARY, greedy_reference, tiny
-from univer.bench.contexts import contexts
 from univer.drafting.base import DraftRequest
 from univer.drafting.eagle.draft import EagleDraft
 from univer.drafting.growth.parse import parse_tree
 from univer.drafting.proposals import complete
 from univer.engine import generate
+from univer.engine.contexts import contexts
 from univer.engine.warpers import Sampling
 from univer.runtime.runner import TreeRunner
 from univer.tree import DraftTree

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from univer.bench.folder import commit
-from univer.bench.machine import machine
 from univer.bench.traces.shard import RecordedTree, read_shard
 from univer.files import check_resumable, lock_folder, new_folder, write_bytes, write_json
+from univer.models.machine import machine
 
 FORMAT = 1
 MANIFEST = "trace.json"

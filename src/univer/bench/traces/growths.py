@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from univer.bench.compare import prepare
-from univer.bench.contexts import Entry
 from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import parse_tree
+from univer.engine.contexts import Entry
 
 # A row with the name of its tree, and what its trees depend on: policy and draft law.
 Row = tuple[str, Entry]

@@ -11,8 +11,6 @@ from zlib import crc32
 from torch import Tensor
 
 from univer.bench.checksum import weights_checksum
-from univer.bench.contexts import contexts
-from univer.bench.prompts import Prompt, check_names
 from univer.bench.traces.folder import TraceFolder
 from univer.bench.traces.growths import Row, describe, growths_of
 from univer.bench.traces.packing import pack
@@ -20,7 +18,9 @@ from univer.bench.traces.rounds import encode_rounds, one_round
 from univer.bench.traces.shard import RecordedTree, write_shard
 from univer.drafting.base import Draft
 from univer.engine import Sampling
+from univer.engine.contexts import contexts
 from univer.models.catalogue import model_name
+from univer.models.prompts import Prompt, check_names
 
 TAIL = 1e-5
 LIMIT = 2_000_000_000

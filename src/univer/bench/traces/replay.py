@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from univer.bench.bounds import enclosure_of
-from univer.bench.contexts import Context
 from univer.bench.evaluation import figures, judge
 from univer.bench.folder import Record, RunFolder, key
 from univer.bench.traces.folder import Recorded, TraceFolder
 from univer.bench.traces.growths import Growth, Row, recorded_growths
 from univer.bench.traces.packing import unpack
+from univer.engine.contexts import Context
 
 
 def recorded_contexts(trace: TraceFolder, prompt: Recorded, growths: Sequence[Growth]) -> Iterator[Context]:

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import torch
 
-from univer.bench.contexts import Context, Entry
+from univer.engine.contexts import Context, Entry
 from univer.laws import top_tokens
 from univer.verdict import verify
 

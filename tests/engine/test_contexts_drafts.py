@@ -10,7 +10,6 @@ import torch
 from drafting.eagle.pairs import random_draft
 from engine.families import VOCABULARY, near_copy, tiny
 from univer.bench.compare import entries_for
-from univer.bench.contexts import SampledText, drafted_trees
 from univer.drafting.automaton_source import AutomatonSource
 from univer.drafting.base import DraftRequest
 from univer.drafting.combined import CombinedDraft
@@ -20,6 +19,7 @@ from univer.drafting.layers import skip_layers
 from univer.drafting.lookup import LookupSource
 from univer.drafting.proposals import complete
 from univer.engine import Sampling
+from univer.engine.contexts import SampledText, drafted_trees
 from univer.runtime.runner import TreeRunner
 
 TEXT = SampledText((5, 9, 30, 8, 5, 9, 30, 12, 5, 9), (4, 6, 9))

@@ -5,7 +5,7 @@ import pytest
 
 from tiny_models import byte_tokenizer
 from univer.bench import load_prompts
-from univer.bench.prompts import encode
+from univer.models.prompts import encode
 
 
 def test_our_own_prompts_are_six_kinds_in_turn() -> None:

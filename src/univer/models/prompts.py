@@ -54,7 +54,7 @@ def load_prompts(path: str | Path | None = None, limit: int | None = None) -> li
         >>> [prompt.kind for prompt in load_prompts(limit=2)]
         ['conversation', 'translation']
     """
-    source = files("univer.bench").joinpath("prompts.jsonl") if path is None else Path(path)
+    source = files("univer.models").joinpath("prompts.jsonl") if path is None else Path(path)
     try:
         content = source.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

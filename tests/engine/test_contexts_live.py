@@ -9,10 +9,10 @@ import torch
 from drafting.eagle.pairs import random_draft
 from engine.families import near_copy, tiny
 from univer.bench.compare import entries_for
-from univer.bench.contexts import SampledText, drafted_trees
 from univer.bench.evaluation import evaluate
 from univer.drafting.independent import IndependentDraft
 from univer.engine import Sampling, generate
+from univer.engine.contexts import SampledText, drafted_trees
 from univer.engine.decision import SampledDecision
 from univer.tree import DraftTree
 from univer.verdict import end_law

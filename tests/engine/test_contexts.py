@@ -5,10 +5,10 @@ import torch
 
 from tiny_models import tiny_llama
 from univer.bench.compare import entries_for
-from univer.bench.contexts import SampledText, drafted_trees
 from univer.bench.evaluation import evaluate
 from univer.drafting.independent import IndependentDraft
 from univer.engine import Sampling
+from univer.engine.contexts import SampledText, drafted_trees
 
 TEXT = SampledText((5, 9, 30, 8, 41, 7, 12), (4, 6))
 
