@@ -46,7 +46,7 @@ def test_fault_22_a_logic_error_is_named_with_its_step_and_gap():
     assert not report.sound
     finding = report.findings[-1]
     assert (finding.name, finding.level) == ("identity in float32", "error")
-    assert "more than rounding explains" in finding.message
+    assert "more than rounding can explain" in finding.message
     assert "this is a logic error" in finding.advice
     (identity,) = report.identities
     difference = identity.errors[0]
@@ -71,8 +71,8 @@ def test_a_draft_that_cannot_be_made_is_an_error(draft):
 def test_what_an_error_leaves_out_is_named():
     report = examine(tiny("llama"), "nothing")
     assert str(report).splitlines()[-2:] == [
-        "warning  tree attention: left out because of the error above",
-        "warning  identity: left out because of the error above",
+        "warning  tree attention: skipped because of the error above",
+        "warning  identity: skipped because of the error above",
     ]
 
 

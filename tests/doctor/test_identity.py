@@ -44,8 +44,8 @@ def test_fault_22_a_tie_is_told_from_an_error_by_the_logits():
     assert not error.tie
     assert error.behind == 2.0
     assert error.gap == pytest.approx(1e-6, rel=0.1)
-    assert "prompt 1, step 5: token 3 in place of 1" in str(error)
-    assert "more than rounding explains" in str(error)
+    assert "prompt 1, step 5: token 3 instead of 1" in str(error)
+    assert "more than rounding can explain" in str(error)
 
 
 def test_one_far_behind_is_no_tie_even_where_the_two_best_are_equal():

@@ -61,7 +61,7 @@ def test_fault_24_tokenizers_and_vocabularies():
     assert found(target, [target], ours, Renamed())["tokenizers"].level == "error"
     assert "outside" not in found(target, [small()], ours, ours)["vocabulary"].message
     assert f"the draft {VOCABULARY}" in found(target, [small()], ours, ours)["vocabulary"].message
-    assert "the target reads 61" in found(small(), [], ours)["vocabulary"].message
+    assert "the target has 61 embeddings" in found(small(), [], ours)["vocabulary"].message
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_fault_11_special_ids(settings, level, part):
 def test_types_and_attention():
     half = copy.deepcopy(tiny("llama")).half()
     assert found(half)["dtype"].level == "warning"
-    assert "near ties" in found(copy.deepcopy(half).bfloat16())["dtype"].message
+    assert "nearly tie" in found(copy.deepcopy(half).bfloat16())["dtype"].message
     causal = small()
     causal.config._attn_implementation_internal = "flash_attention_2"
     finding = found(causal)["attention"]
@@ -102,7 +102,7 @@ def test_fault_15_caches():
 def test_positions_of_a_shorter_draft():
     finding = found(small(), [small(max_position_embeddings=16)])["positions"]
     assert finding.level == "warning"
-    assert finding.message == "the draft reads at most 16 tokens, the target 96"
+    assert finding.message == "the draft has 16 positions, the target 96"
 
 
 def test_nothing_is_changed():

@@ -1,4 +1,4 @@
-"""All checks of a pair, from what is cheap to what runs the models."""
+"""All checks of a target and a draft, the cheap ones first, then those that run the models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROMPTS = (
     "Repeat after me: one two three one two three one two three",
 )
 
-# What runs the models, and does so only where nothing before it was an error.
+# Checks that run the models. They are skipped after an error.
 LATER = ("tree attention", "identity")
 
 
@@ -42,9 +42,9 @@ def examine(
 ) -> Report:
     """Check a target and a draft before they are used together.
 
-    First come tokenizers, vocabularies, special ids, types, attention, cache and positions. If nothing speaks against
-    it, a few texts are decoded greedily with trees and one token at a time: in float32, on a copy of the target, and in
-    its own precision.
+    Tokenizers, vocabularies, special ids, dtypes, attention, cache and positions are checked first. If there is no
+    error, a few texts are decoded greedily with trees and one token at a time: in float32, on a copy of the target, and
+    in the target's own precision.
 
     Args:
         target: a causal language model of transformers; it is not changed.
@@ -55,10 +55,10 @@ def examine(
         new_tokens: length of each text.
         tree: what `univer.generate` takes.
         float32: whether to make the comparison in float32, which needs memory for a copy of the target.
-        progress: called with the name of the work, the number of parts done and that of all.
+        progress: called with the name of the check, the number of texts done and the number of all texts.
 
     Returns:
-        What was found.
+        The findings.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -91,19 +91,19 @@ def examine(
             continue
         own = draft if isinstance(draft, str) else made
         try:
-            tell = None if progress is None else (lambda done, total, name=name: progress(name, done, total))
-            identity = compare_texts(model, own, texts, new_tokens, tree, tell)
+            report_progress = None if progress is None else (lambda done, total, name=name: progress(name, done, total))
+            identity = compare_texts(model, own, texts, new_tokens, tree, report_progress)
         except ValueError as error:
             findings.append(Finding(name, "error", str(error)))
             continue
         identities.append(identity)
-        findings.append(_judged(name, identity))
+        findings.append(_identity_finding(name, identity))
     return Report(findings, identities)
 
 
-def _cut_short(findings: Sequence[Finding], *left_out: str) -> Report:
-    skipped = [Finding(name, "warning", "left out because of the error above") for name in left_out]
-    return Report([*findings, *skipped])
+def _cut_short(findings: Sequence[Finding], *skipped: str) -> Report:
+    unchecked = [Finding(name, "warning", "skipped because of the error above") for name in skipped]
+    return Report([*findings, *unchecked])
 
 
 def _tree_attention(target: Any, models: Sequence[Any]) -> Finding:
@@ -114,7 +114,7 @@ def _tree_attention(target: Any, models: Sequence[Any]) -> Finding:
                     check_tree_attention(model, role)
     except ValueError as error:
         return Finding("tree attention", "error", str(error), "choose another model, or plain decoding")
-    return Finding("tree attention", "ok", "positions and masks of a tree are honoured")
+    return Finding("tree attention", "ok", "the model applies the positions and masks of a tree")
 
 
 def _texts(target: Any, tokenizer: Any) -> list[list[int]]:
@@ -134,21 +134,21 @@ def _precisions(target: Any, float32: bool) -> list[tuple[str, Any, str]]:
         return working
     name = "identity in float32"
     if any(parameter.is_meta for parameter in target.parameters()):
-        return [(name, None, "weights that are offloaded have no float32 copy"), *working]
+        return [(name, None, "offloaded weights cannot be copied to float32"), *working]
     try:
         return [(name, copy.deepcopy(target).float(), ""), *working]
-    except (RuntimeError, TypeError, ValueError) as error:  # what quantised weights say, each kind in its own way
-        return [(name, None, f"the target has no float32 copy ({error})"), *working]
+    except (RuntimeError, TypeError, ValueError) as error:  # quantised weights raise different ones
+        return [(name, None, f"the target cannot be copied to float32 ({error})"), *working]
 
 
-def _judged(name: str, identity: Identity) -> Finding:
+def _identity_finding(name: str, identity: Identity) -> Finding:
     whole = f"{identity.tokens} tokens of {identity.prompts} texts compared"
     if identity.errors:
         return Finding(
             name,
             "error",
             f"{identity.errors[0]}; {whole}",
-            "this is a logic error: please report it with the versions of transformers and torch",
+            "this is a fault of univer or of the model's code: please report it with the versions of transformers and torch",
         )
     if identity.differences:
         return Finding(name, "ok", f"{identity.differences[0]}; {whole}")

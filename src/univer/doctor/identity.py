@@ -1,4 +1,4 @@
-"""Greedy texts of the tree engine beside plain decoding: where they part, and whether that is a tie or an error."""
+"""Greedy texts of the tree engine compared with plain decoding: where they differ, and whether that is a tie."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from univer.engine.api import generate
 from univer.runtime.batch import cache_argument, input_device
 from univer.runtime.evaluation import evaluating
 
-# How far behind the best logit a token may be for rounding to put it first, as a share of the largest logit: a pass
-# over several tokens adds up in another order than one over a single token, which the layers carry on.
+# How far below the best logit a token may be for rounding to put it first, as a fraction of the largest logit: a pass
+# over several tokens sums in another order than a pass over one, and the difference grows from layer to layer.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first step at which two texts part.
+    """The first step at which two texts differ.
 
     Attributes:
         prompt: number of the prompt.
         step: number of the new token, from 0.
-        plain: what plain decoding put there.
-        tree: what the tree engine put there.
-        gap: plain decoding's best logit there, less its second best.
-        behind: its best logit, less that of the token that the tree engine chose.
-        tolerance: how far behind that token may be for a tie.
+        plain: the token of plain decoding.
+        tree: the token of the tree engine.
+        gap: plain decoding's best logit minus its second best.
+        behind: plain decoding's best logit minus the logit of the tree engine's token.
+        tolerance: the largest `behind` that counts as a tie.
     """
 
     prompt: int
@@ -48,10 +48,10 @@ class Difference:
         return self.behind <= self.tolerance
 
     def __str__(self) -> str:
-        kind = "a floating-point tie" if self.tie else "more than rounding explains"
+        kind = "a floating-point tie" if self.tie else "more than rounding can explain"
         return (
-            f"prompt {self.prompt}, step {self.step}: token {self.tree} in place of {self.plain}, its logit is "
-            f"{self.behind:.3g} behind (tolerance {self.tolerance:.3g}; the two best are {self.gap:.3g} apart): {kind}"
+            f"prompt {self.prompt}, step {self.step}: token {self.tree} instead of {self.plain}, its logit is "
+            f"{self.behind:.3g} lower (tolerance {self.tolerance:.3g}; the two best are {self.gap:.3g} apart): {kind}"
         )
 
 
@@ -63,7 +63,7 @@ class Identity:
         dtype: the target's.
         prompts: number of prompts.
         tokens: number of new tokens that were compared, up to the first difference of each text.
-        differences: the first one of each text that has one.
+        differences: the first one of each text that differs.
     """
 
     dtype: str
@@ -77,7 +77,7 @@ class Identity:
         return [difference for difference in self.differences if not difference.tie]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, text and lists."""
+        """All fields as plain numbers, text and lists."""
         return asdict(self) | {"differences": [asdict(entry) | {"tie": entry.tie} for entry in self.differences]}
 
 
@@ -97,20 +97,20 @@ def compare_texts(
         prompts: token ids.
         new_tokens: length of each text.
         tree: what `univer.generate` takes.
-        progress: called with the number of texts that are compared, and that of all.
+        progress: called with the number of texts compared so far, and the number of all texts.
 
     Returns:
-        Where the texts part.
+        Where the texts differ.
 
     Raises:
-        ValueError: the engine refuses the request.
+        ValueError: the engine does not support the request.
     """
     dtype = getattr(target, "dtype", torch.float32)
     differences: list[Difference] = []
     compared = 0
     for number, prompt in enumerate(prompts):
         options: dict[str, Any] = {"temperature": 0, "max_new_tokens": new_tokens, "eos_token_id": None, "tree": tree}
-        # Settings of the model's own configuration would hold on one side only.
+        # Settings of the model's own configuration would apply to one side only.
         result = generate(target, draft, torch.tensor([list(prompt)]), generation_config=GenerationConfig(), **options)
         text = result.texts[0][len(prompt) :]
         expected, rows = decode_plainly(target, prompt, new_tokens)
@@ -133,7 +133,7 @@ def _difference(prompt: int, step: int, token: int, row: Tensor, tolerance: floa
 
 
 def decode_plainly(target: Any, prompt: Sequence[int], new_tokens: int) -> tuple[list[int], list[Tensor]]:
-    """Greedy decoding with one token per pass, with the model's own cache, masks and positions: none of the engine's.
+    """Greedy decoding with one token per pass, by the model's own cache, masks and positions, without the engine.
 
     Args:
         target: a causal language model.
@@ -141,7 +141,7 @@ def decode_plainly(target: Any, prompt: Sequence[int], new_tokens: int) -> tuple
         new_tokens: number of tokens.
 
     Returns:
-        The new tokens, and the logits `[V]` that each was taken from, on the CPU.
+        The new tokens, and for each the logits `[V]` it was chosen from, on the CPU.
     """
     cache = DynamicCache(config=target.config)
     named: dict[str, Any] = {cache_argument(target) or "cache": cache, "use_cache": True}

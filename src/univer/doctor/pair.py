@@ -1,4 +1,4 @@
-"""What can be told about a target and a draft without running them."""
+"""Checks of a target and a draft that do not run them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from univer.runtime.checks import check_model, check_tokenizers, context_limit, 
 
 
 def check_pair(target: Any, models: list[Any], tokenizer: Any = None, draft_tokenizer: Any = None) -> list[Finding]:
-    """Look at configurations, tokenizers and types.
+    """Check configurations, tokenizers and dtypes.
 
     Args:
         target: the target.
@@ -24,7 +24,7 @@ def check_pair(target: Any, models: list[Any], tokenizer: Any = None, draft_toke
         draft_tokenizer: that of the draft, or None.
 
     Returns:
-        One finding for each thing; none beyond the first error of a model's kind.
+        One finding per check; the error alone where the target is of a kind that is not supported.
     """
     kind = _attempt("target", lambda: check_model(target, "target"), type(target).__name__, "choose another target")
     if kind.level == "error":
@@ -40,7 +40,7 @@ def check_pair(target: Any, models: list[Any], tokenizer: Any = None, draft_toke
         _attempt(
             "settings",
             lambda: check_settings(getattr(target, "generation_config", None), {}, greedy=False),
-            "nothing in the generation configuration that the engine does not honour",
+            "all settings of the generation configuration are supported",
         ),
         _positions(target, models),
     ]
@@ -62,8 +62,8 @@ def _tokenizers(ours: Any, other: Any, models: list[Any]) -> Finding:
         return Finding(
             "tokenizers",
             "warning",
-            "not compared: the draft's or the target's is not at hand",
-            "pass both, unless the draft is a part of the target",
+            "not compared: the tokenizer of the draft or of the target was not given",
+            "pass both, unless the draft is part of the target",
         )
     return _attempt("tokenizers", lambda: check_tokenizers(ours, other), f"the same {len(ours.get_vocab())} tokens")
 
@@ -74,14 +74,16 @@ def _vocabularies(target: Any, models: list[Any], tokenizer: Any) -> Finding:
         return Finding(
             "vocabulary",
             "error",
-            f"the tokenizer has ids up to {max(tokenizer.get_vocab().values())}, the target reads {size}",
+            f"the tokenizer has ids up to {max(tokenizer.get_vocab().values())}, the target has {size} embeddings",
             "use the tokenizer that the target was trained with",
         )
     if others <= {size}:
         return Finding("vocabulary", "ok", f"{size} ids")
     sizes = ", ".join(map(str, sorted(others)))
     return Finding(
-        "vocabulary", "ok", f"the target has {size} ids, the draft {sizes}: ids that only one has are never drafted"
+        "vocabulary",
+        "ok",
+        f"the target has {size} ids, the draft {sizes}: ids that only one of them has are never drafted",
     )
 
 
@@ -119,10 +121,12 @@ def _dtypes(target: Any, models: list[Any]) -> Finding:
     where = [str(getattr(model, "device", "cpu")) for model in (target, *models)]
     what = ", the draft ".join(f"{dtype} on {device}" for dtype, device in zip(names, where, strict=True))
     if names[0] == "float32":
-        return Finding("dtype", "ok", f"the target {what}: greedy text is that of plain decoding, token for token")
+        return Finding("dtype", "ok", f"the target {what}: greedy text equals plain decoding, token for token")
     if names[0] == "float16" and where[0] == "cpu":
         return Finding("dtype", "warning", f"the target {what}: slow on a CPU", "load it in float32 or bfloat16")
-    return Finding("dtype", "ok", f"the target {what}: near ties may fall otherwise than in plain decoding")
+    return Finding(
+        "dtype", "ok", f"the target {what}: where two logits nearly tie, greedy text may differ from plain decoding"
+    )
 
 
 def _attention(target: Any, models: list[Any]) -> Finding:
@@ -141,7 +145,7 @@ def _attention(target: Any, models: list[Any]) -> Finding:
 def _cache(target: Any) -> Finding:
     windows = dict.fromkeys(attention_pattern(target.config).windows.values())
     kinds = ["full attention" if window is None else f"sliding windows of {window}" for window in windows]
-    return Finding("cache", "ok", f"{' and '.join(kinds)}: every layer can be rolled back to what was accepted")
+    return Finding("cache", "ok", f"{' and '.join(kinds)}: rejected tokens can be removed from every layer")
 
 
 def _positions(target: Any, models: list[Any]) -> Finding:
@@ -151,7 +155,7 @@ def _positions(target: Any, models: list[Any]) -> Finding:
         return Finding(
             "positions",
             "warning",
-            f"the draft reads at most {shortest} tokens, the target {limit or 'any number'}",
+            f"the draft has {shortest} positions, the target {limit or 'no limit'}",
             f"keep prompt and answer within {shortest} tokens together",
         )
     return Finding("positions", "ok", f"texts of up to {limit} tokens" if limit else "no limit in the configuration")

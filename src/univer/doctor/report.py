@@ -1,4 +1,4 @@
-"""What the doctor found."""
+"""The findings of the doctor."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Level = Literal["ok", "warning", "error"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        name: what was looked at.
+        name: what was checked.
         level: `"ok"`, `"warning"` (works, but worth knowing) or `"error"` (does not work).
         message: what was found.
-        advice: what to do about it; empty if there is nothing to do.
+        advice: what to do; empty if there is nothing to do.
     """
 
     name: str
@@ -32,11 +32,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """All findings about a pair.
+    """All findings about a target and a draft.
 
     Attributes:
-        findings: in the order in which things were looked at.
-        identities: the comparisons of texts, in the order in which they were made.
+        findings: in the order of the checks.
+        identities: the comparisons of texts, in the order in which they were run.
 
     Example:
         >>> report = Report([Finding("cache", "error", "it is static", "use a dynamic one")])
@@ -55,7 +55,7 @@ class Report:
         return all(finding.level != "error" for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, text and lists."""
+        """All fields as plain numbers, text and lists."""
         return {
             "sound": self.sound,
             "findings": [asdict(finding) for finding in self.findings],
