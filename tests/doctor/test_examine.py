@@ -47,7 +47,7 @@ def test_fault_22_a_logic_error_is_named_with_its_step_and_gap():
     finding = report.findings[-1]
     assert (finding.name, finding.level) == ("identity in float32", "error")
     assert "more than rounding can explain" in finding.message
-    assert "this is a logic error" in finding.advice
+    assert "this is a fault of univer" in finding.advice
     (identity,) = report.identities
     difference = identity.errors[0]
     assert difference.behind > difference.tolerance
