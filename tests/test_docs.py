@@ -2,10 +2,12 @@
 
 import doctest
 import json
+import os
 import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from random_trees import random_tree
 from tiny_models import tiny_llama
 from univer import methods, outcome_law
 from univer.bench.folder import RunFolder
+from univer.bench.report.names import title
 from univer.bench.summary import summarise
+from univer.cli import main
 from univer.methods import _registry
 from univer.models.machine import machine
 
@@ -143,19 +147,45 @@ def test_every_fault_has_a_row_and_a_test_in_each_of_its_files() -> None:
             assert f"def test_fault_{int(number):02}_" in text, (number, file)
 
 
-def test_the_example_rule_is_the_law_of_membership_and_passes_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
-    page = ROOT / "docs" / "adding-a-rule.md"
-    codes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+@pytest.fixture
+def added_rule() -> Iterator[list[str]]:
+    """The code blocks of the page on adding a rule; what they register is gone afterwards."""
+    page = (ROOT / "docs" / "adding-a-rule.md").read_text(encoding="utf-8")
     known = dict(_registry)
-    try:
-        for code in codes:
-            exec(compile(code, page.name, "exec"), {})
-        assert capsys.readouterr().out == "True\n"
-        tree, target = random_tree("fixed", "2x3", 9, seed=0)
-        assert outcome_law(tree, target, "follow").allclose(outcome_law(tree, target, "membership"))
-    finally:
-        for name in set(_registry) - set(known):
-            del _registry[name]
+    yield re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    for name in set(_registry) - set(known):
+        del _registry[name]
+
+
+def test_the_rule_of_the_page_has_the_distribution_of_membership_and_passes_the_audit(
+    added_rule: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for code in added_rule:
+        exec(compile(code, "adding-a-rule.md", "exec"), {})
+    assert capsys.readouterr().out == "True\n"
+    tree, target = random_tree("fixed", "2x3", 9, seed=0)
+    assert outcome_law(tree, target, "follow").allclose(outcome_law(tree, target, "membership"))
+
+
+def test_the_rule_of_the_page_is_listed_and_in_reports_by_its_title(
+    added_rule: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(compile(added_rule[0], "adding-a-rule.md", "exec"), {})
+    main(["methods"])
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("follow "))
+    assert methods()["follow"].description in line
+    assert title("follow (gain)") == "Follow the target (gain)"
+
+
+def test_the_contract_suite_takes_the_rule_of_the_page(added_rule: list[str], tmp_path: Path) -> None:
+    (tmp_path / "follow.py").write_text(added_rule[0], encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "tests/rules/test_contract.py", "-p", "follow"]
+    options = ["-q", "-k", "FollowTheTarget", "-p", "no:cacheprovider"]
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": paths}
+    found = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert re.search(r"^[1-9][0-9]* passed", found.stdout, flags=re.MULTILINE), found.stdout
 
 
 def test_the_examples_of_the_page_on_drafts_run() -> None:

@@ -5,7 +5,7 @@ import pytest
 from random_trees import METHODS, random_tree, tree_for
 from univer import Method, methods, outcome_law, register
 from univer.couplings import Stepwise
-from univer.methods import resolve
+from univer.methods import OTHER, Colour, resolve
 from univer.rules import Membership
 
 NAMES = [
@@ -30,6 +30,21 @@ NAMES = [
 def test_every_cell_of_the_table_is_a_method() -> None:
     assert list(METHODS) == NAMES
     assert all(method.exact and method.paper for method in methods().values())
+
+
+def test_every_built_in_method_has_a_title_a_sentence_and_the_colour_of_its_rule() -> None:
+    built_in = [methods()[name] for name in NAMES]
+    assert len({method.title for method in built_in}) == len(NAMES)
+    assert all(method.description.endswith(".") for method in built_in)
+    looks = {(type(method.rule), method.colour) for method in built_in}
+    assert len(looks) == len({rule for rule, _ in looks}) == len({colour.light for _, colour in looks})
+
+
+def test_a_method_without_a_title_is_called_by_its_name_and_colours_are_checked() -> None:
+    mine = Method("mine", Membership(), Stepwise(), "of my own")
+    assert (mine.title, mine.colour) == ("mine", OTHER)
+    with pytest.raises(ValueError, match="written as #rrggbb in lower case, got '#FFF'"):
+        Colour("#FFF", "#000000")
 
 
 def test_unknown_names_list_the_known_ones() -> None:

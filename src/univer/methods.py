@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass
 from functools import cache
@@ -28,16 +29,54 @@ ENTRY_POINTS = "univer.methods"
 
 
 @dataclass(frozen=True)
-class Method:
-    """A verification method: one-step rule x coupling.
+class Colour:
+    """The colour of a method in plots and pages.
 
     Attributes:
-        name: how it is called.
+        light: on a light background, `#rrggbb` in lower case.
+        dark: on a dark background.
+
+    Raises:
+        ValueError: one of them is not written as `#rrggbb`.
+    """
+
+    light: str
+    dark: str
+
+    def __post_init__(self) -> None:
+        for value in (self.light, self.dark):
+            if not re.fullmatch("#[0-9a-f]{6}", value):
+                raise ValueError(f"a colour is written as #rrggbb in lower case, got {value!r}")
+
+
+# One hue for each one-step rule, told apart also by readers with a colour vision deficiency, and with the contrast that
+# text needs. The two methods of one rule share it: reports draw the lifted one filled and the stepwise one hollow.
+MAXIMAL = Colour("#805625", "#ecbb44")
+REJECTION = Colour("#5674b8", "#8ed4fc")
+WITHOUT_REPLACEMENT = Colour("#0b4f94", "#5f9fe8")
+K_SEQ = Colour("#00835f", "#3fcf9f")
+TRANSPORT = Colour("#d1410c", "#ff8552")
+MEMBERSHIP = Colour("#6e757e", "#9a989d")
+MIXED = Colour("#8a266e", "#ec96cd")
+PROGRAMME = Colour("#353841", "#d6dadf")
+OTHER = Colour("#7253c3", "#7c7db8")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A verification method: a one-step rule and the way in which the levels of the tree are coupled.
+
+    Attributes:
+        name: what calls and commands take.
         rule: the one-step rule.
         coupling: how levels are coupled.
         paper: where it was published, or what it is.
-        exact: False for a method that does not keep the target's law; it is shown as such wherever methods are listed.
-        order: sibling order by default.
+        exact: False for a method whose output does not follow the target distribution; it is marked as lossy wherever
+            methods are listed.
+        order: default sibling order.
+        title: the name in reports; `name` if empty.
+        description: one sentence for `univer methods`.
+        colour: the colour in reports.
     """
 
     name: str
@@ -46,21 +85,27 @@ class Method:
     paper: str
     exact: bool = True
     order: str = "drawn"
+    title: str = ""
+    description: str = ""
+    colour: Colour = OTHER
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.name)
 
     @property
     def draft_law(self) -> str:
-        """The draft law that trees for this method are drawn with by default."""
+        """Sampling scheme that trees for this method are drawn with by default, a name of `univer.tree.DRAFT_LAWS`."""
         return self.rule.draft_law
 
     def check(self, forest: Forest, order: str) -> None:
-        """Refuse trees that the rule does not take and orders that the trees do not allow.
+        """Raise unless the rule takes every node of the trees and the trees allow the sibling order.
 
         Args:
             forest: the trees.
             order: sibling order.
 
         Raises:
-            ValueError: with the law that the method needs.
+            ValueError: with the sampling scheme that the method needs, or what the order needs.
         """
         for group in (group for level in forest.topology.levels for group in level):
             if not self.rule.fits(forest.law, group.fixed, group.sampled):
@@ -74,7 +119,7 @@ class Method:
             check_gain(forest, self.rule)
 
     def check_vocabulary(self, forest: Forest, size: int) -> None:
-        """Refuse a vocabulary that the rule cannot handle.
+        """Raise if the vocabulary is too large for the rule.
 
         Args:
             forest: trees with the slots that are planned.
@@ -90,24 +135,144 @@ class Method:
 
 def _built_in() -> dict[str, Method]:
     stepwise, lifted = Stepwise(), Lifted()
-    rows: list[tuple[str, Rule, TreeCoupling, str]] = [
-        ("token", MaximalCoupling(), stepwise, "Leviathan et al., arXiv 2211.17192"),
-        ("block", MaximalCoupling(), lifted, "Sun et al., arXiv 2403.10444"),
-        ("rrs", RecursiveRejection(), stepwise, "SpecInfer, arXiv 2305.09781"),
-        ("rrs-lifted", RecursiveRejection(), lifted, "lifted recursive rejection"),
-        ("rrsw", RecursiveRejectionWithoutReplacement(), stepwise, "arXiv 2402.14160; Sequoia, arXiv 2402.12374"),
-        ("traversal", RecursiveRejectionWithoutReplacement(), lifted, "Traversal Verification, arXiv 2505.12398"),
-        ("spectr", KSeq(), stepwise, "SpecTr, arXiv 2310.15141"),
-        ("spectr-lifted", KSeq(), lifted, "lifted K-SEQ"),
-        ("greedy", GreedyTransport(), stepwise, "Hu et al., arXiv 2502.18779"),
-        ("univer", GreedyTransport(), lifted, "UniVer, arXiv 2605.04543"),
-        ("membership", Membership(), stepwise, "target-only, EAGLE-2, arXiv 2406.16858"),
-        ("mixed", MixedRejection(), stepwise, "fixed children and recursive rejection"),
-        ("univer-mixed", MixedRejection(), lifted, "fixed children and recursive rejection, lifted"),
-        ("optimal", OptimalTransport(), stepwise, "SpecTr's OTM by linear programme, arXiv 2310.15141"),
-        ("optimal-lifted", OptimalTransport(), lifted, "OTM by linear programme, lifted"),
+    rows = [
+        Method(
+            "token",
+            MaximalCoupling(),
+            stepwise,
+            "Leviathan et al., arXiv 2211.17192",
+            title="Token",
+            description="Token verification: tests a chain token by token; the classic of speculative sampling.",
+            colour=MAXIMAL,
+        ),
+        Method(
+            "block",
+            MaximalCoupling(),
+            lifted,
+            "Sun et al., arXiv 2403.10444",
+            title="Block",
+            description="Block Verification: tests a chain as a whole and keeps more of it than `token`.",
+            colour=MAXIMAL,
+        ),
+        Method(
+            "rrs",
+            RecursiveRejection(),
+            stepwise,
+            "SpecInfer, arXiv 2305.09781",
+            title="RRS",
+            description="Recursive rejection sampling (RRS): tests independently drawn children one after the other.",
+            colour=REJECTION,
+        ),
+        Method(
+            "rrs-lifted",
+            RecursiveRejection(),
+            lifted,
+            "lifted recursive rejection",
+            title="RRS, lifted",
+            description="RRS with prefix scales: verifies the tree as a whole.",
+            colour=REJECTION,
+        ),
+        Method(
+            "rrsw",
+            RecursiveRejectionWithoutReplacement(),
+            stepwise,
+            "arXiv 2402.14160; Sequoia, arXiv 2402.12374",
+            title="RRSw",
+            description="RRS without replacement (RRSw): siblings never repeat; the usual baseline for trees.",
+            colour=WITHOUT_REPLACEMENT,
+        ),
+        Method(
+            "traversal",
+            RecursiveRejectionWithoutReplacement(),
+            lifted,
+            "Traversal Verification, arXiv 2505.12398",
+            title="Traversal",
+            description="Traversal Verification: RRSw with prefix scales.",
+            colour=WITHOUT_REPLACEMENT,
+        ),
+        Method(
+            "spectr",
+            KSeq(),
+            stepwise,
+            "SpecTr, arXiv 2310.15141",
+            title="SpecTr",
+            description="Sequential selection among K independent draws at one threshold (K-SEQ).",
+            colour=K_SEQ,
+        ),
+        Method(
+            "spectr-lifted",
+            KSeq(),
+            lifted,
+            "lifted K-SEQ",
+            title="SpecTr, lifted",
+            description="K-SEQ with prefix scales.",
+            colour=K_SEQ,
+        ),
+        Method(
+            "greedy",
+            GreedyTransport(),
+            stepwise,
+            "Hu et al., arXiv 2502.18779",
+            title="Greedy",
+            description="The same children as `univer`, verified level by level.",
+            colour=TRANSPORT,
+        ),
+        Method(
+            "univer",
+            GreedyTransport(),
+            lifted,
+            "UniVer, arXiv 2605.04543",
+            title="UniVer",
+            description="Use this one: likely tokens and one sampled token per node, verified as a whole tree.",
+            colour=TRANSPORT,
+        ),
+        Method(
+            "membership",
+            Membership(),
+            stepwise,
+            "target-only, EAGLE-2, arXiv 2406.16858",
+            title="Membership",
+            description="Samples from the target and follows the token if it was drafted; takes any tree.",
+            colour=MEMBERSHIP,
+        ),
+        Method(
+            "mixed",
+            MixedRejection(),
+            stepwise,
+            "fixed children and recursive rejection",
+            title="Mixed",
+            description="The draft's most likely tokens and several sampled tokens per node.",
+            colour=MIXED,
+        ),
+        Method(
+            "univer-mixed",
+            MixedRejection(),
+            lifted,
+            "fixed children and recursive rejection, lifted",
+            title="UniVer, mixed",
+            description="`mixed` with prefix scales.",
+            colour=MIXED,
+        ),
+        Method(
+            "optimal",
+            OptimalTransport(),
+            stepwise,
+            "SpecTr's OTM by linear programme, arXiv 2310.15141",
+            title="Optimal",
+            description="Optimal transport by a linear programme per node (OTM); small vocabularies only.",
+            colour=PROGRAMME,
+        ),
+        Method(
+            "optimal-lifted",
+            OptimalTransport(),
+            lifted,
+            "OTM by linear programme, lifted",
+            title="Optimal, lifted",
+            description="OTM with prefix scales; small vocabularies only.",
+            colour=PROGRAMME,
+        ),
     ]
-    return {name: Method(name, rule, coupling, paper) for name, rule, coupling, paper in rows}
+    return {method.name: method for method in rows}
 
 
 _registry: dict[str, Method] = _built_in()

@@ -1,31 +1,19 @@
-"""One suite for all one-step rules, built in or new: adding a rule is one row of `RULES`."""
+"""One suite for the rules of all registered methods, built-in or new: a row in `univer.methods` is all it needs."""
 
 import pytest
 import torch
 
 from single_nodes import problems
-from univer import rules
+from univer import methods, rules
 from univer.rules import Rule, Siblings
 
-# Rule, draft law, numbers of fixed and sampled children.
-RULES: list[tuple[Rule, str, int, int]] = [
-    (rules.MaximalCoupling(), "chain", 0, 1),
-    (rules.RecursiveRejection(), "iid", 0, 3),
-    (rules.RecursiveRejectionWithoutReplacement(), "swor", 0, 3),
-    (rules.KSeq(), "iid", 0, 3),
-    (rules.GreedyTransport(), "greedy", 2, 1),
-    (rules.GreedyTransport(), "fixed", 2, 0),
-    (rules.Membership(), "fixed", 2, 0),
-    (rules.Membership(), "iid", 0, 3),
-    (rules.Membership(), "mixed", 1, 2),
-    (rules.MixedRejection(), "mixed", 1, 2),
-    (rules.MixedRejection(), "mixed", 2, 1),
-    (rules.MixedRejection(), "fixed", 2, 0),
-    (rules.MixedRejection(), "swor", 0, 2),
-    (rules.OptimalTransport(), "mixed", 1, 2),
-    (rules.OptimalTransport(), "iid", 0, 2),
-    (rules.OptimalTransport(), "swor", 0, 2),
-]
+# Sampling scheme, numbers of fixed and of sampled children.
+NODES = (
+    *(("chain", 0, 1), ("iid", 0, 2), ("iid", 0, 3), ("swor", 0, 2), ("swor", 0, 3)),
+    *(("fixed", 2, 0), ("greedy", 2, 1), ("mixed", 1, 2), ("mixed", 2, 1)),
+)
+EXACT_RULES = {type(method.rule): method.rule for method in methods().values() if method.exact}.values()
+RULES: list[tuple[Rule, str, int, int]] = [(rule, *node) for rule in EXACT_RULES for node in NODES if rule.fits(*node)]
 NAMES = [f"{type(rule).__name__}-{law}-{fixed}+{sampled}" for rule, law, fixed, sampled in RULES]
 contract = pytest.mark.parametrize(("rule", "law", "fixed", "sampled"), RULES, ids=NAMES)
 SCALES = (0.0, 0.3, 0.85, 1.0)
@@ -126,7 +114,7 @@ def test_expected_acceptance_is_the_mean_over_the_draw(rule: Rule, law: str, fix
             assert foreseen[0].item() == pytest.approx(mean, abs=0.08 if approximate else 1e-9)
 
 
-@contract
-def test_the_rule_takes_what_it_says(rule: Rule, law: str, fixed: int, sampled: int) -> None:
-    assert rule.fits(law, fixed, sampled)
+@pytest.mark.parametrize("rule", EXACT_RULES, ids=lambda rule: type(rule).__name__)
+def test_the_rule_has_the_interface_and_takes_trees_of_its_own_scheme(rule: Rule) -> None:
     assert isinstance(rule, Rule)
+    assert any(rule.fits(*node) for node in NODES if node[0] == rule.draft_law)

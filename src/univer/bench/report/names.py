@@ -50,7 +50,7 @@ def title(label: str) -> str:
     name = base(label)
     known = methods().get(name)
     lossy = " (lossy)" if known is not None and not known.exact else ""
-    return TITLES.get(name, name) + label[len(name) :] + lossy
+    return (known.title if known is not None else TITLES.get(name, name)) + label[len(name) :] + lossy
 
 
 def rank(label: str) -> tuple[int, int, str]:
