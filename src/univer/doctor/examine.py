@@ -148,7 +148,7 @@ def _identity_finding(name: str, identity: Identity) -> Finding:
             name,
             "error",
             f"{identity.errors[0]}; {whole}",
-            "this is a fault of univer or of the model's code: please report it with the versions of transformers and torch",
+            "this is a fault of univer or of the model: please report it with the versions of torch and transformers",
         )
     if identity.differences:
         return Finding(name, "ok", f"{identity.differences[0]}; {whole}")
