@@ -21,7 +21,7 @@ def test_the_two_commands_install_with_the_tested_versions() -> None:
         assert command.startswith("python -m pip install -c constraints.txt ")
         assert command.count("\n") == 1
     assert " && univer generate " in start
-    assert tests.rstrip().endswith(" && python -m pytest")
+    assert tests.rstrip().endswith(" && python -m pytest -n auto --dist loadfile")
 
 
 def test_links_lead_somewhere() -> None:

@@ -12,23 +12,11 @@ QUESTIONS = [
     "Why is the sky blue?",
     "Write a Python function that reverses a list.",
     "Translate to French: The cat sleeps on the chair.",
-    "Name five rivers in Europe.",
-    "Tell a short story about a lighthouse.",
     "What is 17 times 23? Show the steps.",
+    "Tell a short story about a lighthouse.",
     "Summarise: Bees visit flowers. They carry pollen. Plants need it to make seeds.",
-    "Explain recursion to a child.",
-    "List the planets in order.",
-    "Who wrote Don Quixote?",
-    "Write a haiku about rain.",
-    "How do I boil an egg?",
-    "What is the difference between a virus and a bacterium?",
-    "Give me three synonyms for 'quick'.",
-    "Write SQL that counts the orders of each customer.",
-    "Describe the taste of a lemon.",
-    "What happened in 1969?",
     "Repeat after me: one two three one two three one two three",
-    "Convert 68 degrees Fahrenheit to Celsius.",
-    "Write a polite e-mail that declines an invitation.",
+    "Write SQL that counts the orders of each customer.",
 ]
 
 
@@ -68,7 +56,7 @@ def test_first_differences_in_bfloat16_are_near_ties(smollm2):
     model, tokenizer = smollm2
     model = type(model)(model.config).eval().to(torch.bfloat16)
     model.load_state_dict(smollm2[0].state_dict())
-    for question in QUESTIONS[:6]:
+    for question in QUESTIONS[:3]:
         prompt = prompt_of(tokenizer, question)
         ours = generate(model, "skip=16-18", prompt, temperature=0, tree="2x3", max_new_tokens=NEW).sequences[0]
         reference = plain(model, prompt, temperature=0, max_new_tokens=NEW).sequences[0]
