@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from heapq import nlargest
 from typing import NamedTuple
 
-# States whose counts a new token brings up to date, those of the longest suffixes first. Real text needs fewer than
+# States whose counts are updated for a new token, those of the longest suffixes first. Real text needs fewer than
 # ten; a text that repeats one token would need as many as it has tokens, and its short suffixes hardly matter.
 UPDATED = 64
 
@@ -34,7 +34,7 @@ class SuffixAutomaton:
     A state stands for substrings that end at the same places of the text; its *link* leads to the longest of their
     suffixes that ends elsewhere as well. For every state the number of those places and the last one are kept, so that
     what followed a substring is known by count and by recency. Adding a token takes amortised constant time: the
-    construction does, and counts are brought up to date at no more than `UPDATED` states.
+    construction does, and counts are updated at no more than `UPDATED` states.
 
     A *match* is a state and the length of the substring read: the longest suffix of what was read that occurs in the
     text.
@@ -119,7 +119,7 @@ class SuffixAutomaton:
             new = self._link[new]
 
     def _split(self, state: int, token: int) -> int:
-        """Give the substrings that `state` and `token` make a state of their own: they now end where longer do not."""
+        """Move the substrings that `state` and `token` form to a new state: they now end where longer ones do not."""
         after = self._next[state][token]
         clone = self._new_state(
             self._next[after].copy(), self._link[after], self._length[state] + 1, self._count[after]

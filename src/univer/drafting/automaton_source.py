@@ -11,16 +11,16 @@ from univer.drafting.shared_text import SharedText
 
 
 class AutomatonSource(GuessSource):
-    """Guesses what followed the longest earlier occurrence of the text's end, however long.
+    """Guesses what followed earlier occurrences of the longest suffix of the text that occurred before.
 
-    Unlike a look-up of n-grams it has no longest match to choose, counts every occurrence, and follows a path through
-    any tokens: below a token that breaks the match it goes on with the longest end that still occurs.
+    Unlike n-gram look-up it has no limit on the length of the match, counts every occurrence, and follows a path
+    through any tokens: below a token that breaks the match it continues with the longest suffix that still occurs.
 
     Args:
         shortest: a shorter match than this many tokens gives no guesses.
         most: largest number of guesses at a node.
-        shared: texts of other requests to guess from as well; the request's own is added to them when it ends. With
-            such a store a request is no longer reproduced by its seed alone, see `SharedText`.
+        shared: texts of other requests to guess from as well; the request's own text is added when it ends. With such a
+            store a seed alone no longer reproduces a request, see `SharedText`.
 
     Raises:
         ValueError: a number is below 1.
@@ -39,7 +39,7 @@ class AutomatonSource(GuessSource):
         self.shared = shared
 
     def start(self, request: DraftRequest) -> AutomatonSession:
-        """Begin a request with an empty automaton."""
+        """Start a request with an empty automaton."""
         return AutomatonSession(self, request)
 
 

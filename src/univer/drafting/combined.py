@@ -18,9 +18,9 @@ from univer.tree import DraftTree
 class CombinedDraft(Draft):
     r"""Draws trees from a model draft whose fixed children may be guesses of other sources as well.
 
-    At every node `v` the model's likeliest tokens and all guesses stand in one list without duplicates, each with the
-    larger of `Q_v` and the guess's confidence, and the growth takes its fixed children `F` from the top of it. Sampled
-    children come from `S_v`, the model's row without all of `F`:
+    At every node `v` the model's likeliest tokens and all guesses are merged into one list without duplicates, each
+    with the larger of `Q_v` and the guess's confidence, and the growth takes its fixed children `F` from the top of the
+    list. Sampled children come from `S_v`, the model's row without all of `F`:
 
         S_v(x) = Q_v(x) [x not in F] / sum_{y not in F} Q_v(y).
 
@@ -48,8 +48,8 @@ class CombinedDraft(Draft):
         self.models, self.features, self.suggested_tree = draft.models, draft.features, draft.suggested_tree
 
     def start(self, request: DraftRequest) -> CombinedSession:
-        """Begin a request of the draft and of all sources."""
-        # The model's session comes last: it may hold a place in a cache, which a source that fails would never free.
+        """Start a request of the draft and of all sources."""
+        # The model's session starts last: it may hold a row of a cache, which would not be freed if a source failed.
         guessing = Guessing(self.sources, request)
         return CombinedSession(self.draft.start(request), guessing)
 

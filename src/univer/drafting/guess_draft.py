@@ -42,7 +42,7 @@ class GuessDraft(Draft):
         self.name = "+".join(source.name for source in sources)
 
     def start(self, request: DraftRequest) -> GuessDraftSession:
-        """Begin a request."""
+        """Start a request."""
         return GuessDraftSession(self, request)
 
 

@@ -1,4 +1,4 @@
-"""Guesses: tokens that a source without a model expects next, each with the chance it gives them."""
+"""Guesses: tokens that a source without a model expects next, each with its estimated probability."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ def merge_guesses(lists: Iterable[Sequence[Guess]]) -> list[Guess]:
 
 
 def confidence(count: int, total: int, matched: int) -> float:
-    """Chance of a continuation that followed `count` of `total` earlier occurrences of the last `matched` tokens.
+    """Probability of a continuation that followed `count` of `total` earlier occurrences of the last `matched` tokens.
 
         count / total * matched / (matched + 2)
 
-    The share of the occurrences that went on like this, shrunk for the chance that something new follows, which falls
-    with the length of what matched. The 2 fits samples of a small chat model at temperatures from 0 to 1: a single
-    occurrence came true in 0.26 of the cases after one matching token, 0.5 after two, 0.8 after eight; the number of
-    occurrences told nothing more.
+    The fraction of occurrences with this continuation, reduced by the probability of a new one, which falls with the
+    length of the match. The 2 fits samples of a small chat model at temperatures from 0 to 1: the continuation of a
+    single occurrence was right in 0.26 of the cases after one matching token, 0.5 after two, 0.8 after eight; the
+    number of occurrences added no information.
 
     Args:
         count: occurrences followed by the token, at least 1.

@@ -21,7 +21,7 @@ from univer.runtime.probe import check_tree_attention
 from univer.runtime.runner import NodeInput, TreeRunner
 from univer.tree import DraftTree
 
-# Read in place of a token for which the draft has no embedding. Any choice is lossless.
+# Stands for a token for which the draft has no embedding. Any choice is lossless.
 UNKNOWN = 0
 
 
@@ -31,7 +31,7 @@ class IndependentDraft(Draft):
     Args:
         model: a causal language model that shares the target's token ids. Its vocabulary may be padded to another size:
             ids that the target lacks are never proposed, ids that it lacks itself have probability 0.
-        name: how the draft is called in reports.
+        name: what the draft is called in reports.
 
     Raises:
         ValueError: the model cannot draft, e.g. because its cache cannot be rolled back.
@@ -44,7 +44,7 @@ class IndependentDraft(Draft):
         self.name = name or str(getattr(model, "name_or_path", "") or type(model).__name__)
 
     def start(self, request: DraftRequest) -> IndependentSession:
-        """Begin a request with an empty cache.
+        """Start a request with an empty cache.
 
         Raises:
             ValueError: the text may outgrow the draft's context.
@@ -58,7 +58,7 @@ class IndependentDraft(Draft):
         pattern = attention_pattern(self.model.config)
         if pattern.honours_masks:
             check_tree_attention(self.model, "draft")
-            # One cache for all texts of an engine, so that a level of all of their trees is read in one pass.
+            # One cache for all sequences of an engine, so that one pass serves a level of all their trees.
             if self not in request.shared:
                 request.shared[self] = TreeBatch(self.model)
             return IndependentSession(self, request, TreeRunner(self.model, batch=request.shared[self]))
@@ -83,7 +83,7 @@ class IndependentSession(DraftSession):
         self.step = f"draft {draft.name}"
         self.known = readable_tokens(draft.model)
         self._place: dict[int, int] = {}
-        # Kept so that several trees can be drafted below one and the same text.
+        # Kept so that several trees can be drafted below one prefix.
         self._root_logits: Tensor | None = None
         self._paths = PathReader(runner) if request.repeated and runner.pattern.honours_masks else None
         self.concurrent = self._paths is not None
@@ -115,21 +115,22 @@ class IndependentSession(DraftSession):
         return tree
 
     def settle(self, path: Sequence[int], features: Tensor | None = None) -> None:
-        """Keep the accepted nodes that were read; a leaf was not, the next round reads it.
+        """Keep the cache entries of the accepted nodes. A leaf has none; the next round computes them.
 
-        Where more trees are drafted below the text, all nodes stay until it goes on, and what was kept is read again.
+        Where several trees are drafted below one prefix, all nodes stay in the cache until the text continues, and the
+        accepted tokens are computed again.
         """
         if not self._paths:
             self.runner.keep([self._place[node] for node in path if node in self._place])
 
     def close(self) -> None:
-        """Make room for other texts."""
+        """Release the row of the shared cache."""
         self.runner.leave()
 
     def _read_text(self, tokens: Sequence[int]) -> Proposal[Tensor]:
         """Logits `[1, V]` after further committed tokens.
 
-        Those of a round are read beside what other texts need, as nodes that stay; a prompt by itself.
+        The tokens of a round share a pass with other sequences, as nodes that are kept; a prompt has its own pass.
         """
         if self._paths or not self.runner.length or len(self.runner.batch.texts) == 1:
             return self.runner.extend(tokens)[None]
@@ -138,7 +139,7 @@ class IndependentSession(DraftSession):
         return logits[-1:]
 
     def _read_level(self, tree: TreeBuilder, nodes: Sequence[int], place: dict[int, int]) -> Proposal[Tensor]:
-        """Logits `[n, V]` after the nodes of a level, whose numbers in the cache are added to those of the others."""
+        """Logits `[n, V]` after the nodes of a level, whose numbers in the cache are added to `place`."""
         logits: Tensor
         if self._paths:
             logits = yield PathInput(self._paths, [tuple(self._readable(tree.path(node))) for node in nodes])

@@ -1,4 +1,4 @@
-"""Self-drafting: the target's own first layers, or all of its layers but a few, without a copy of the weights."""
+"""Self-drafting: the target's first layers, or all of its layers but a few, without a copy of the weights."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def early_exit(target: Any, count: int) -> IndependentDraft:
 
     Args:
         target: a causal language model of transformers; neither it nor its configuration is modified.
-        count: number of layers to use, from 1 to one less than the target has.
+        count: number of layers to use, at least 1 and fewer than the target has.
 
     Returns:
         A draft with a cache of its own that shares the target's weights.
 
     Raises:
-        ValueError: the count is out of range, or the model's layers cannot be found or shared.
+        ValueError: the count is out of range, or the model's layers were not found or cannot be shared.
     """
     total = len(decoder_layers(target)[2])
     if not 1 <= count < total:
@@ -83,7 +83,7 @@ def _with_layers(target: Any, numbers: Iterable[int]) -> Any:
 
 
 def _shallow_copy(module: nn.Module) -> Any:
-    """A module with tables of its own but the same parameters, buffers and children."""
+    """A copy of a module with the same parameters, buffers and children in tables of its own."""
     twin = copy.copy(module)
     for table in ("_modules", "_parameters", "_buffers"):
         setattr(twin, table, dict(getattr(module, table)))

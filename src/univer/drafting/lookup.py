@@ -1,4 +1,4 @@
-"""Prompt look-up: what followed the last words when they occurred before is guessed again; no model is needed."""
+"""Prompt look-up: guesses what followed earlier occurrences of the last tokens; no model is needed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LookupSource(GuessSource):
         self.shortest = shortest
 
     def start(self, request: DraftRequest) -> LookupSession:
-        """Begin a request with an empty index."""
+        """Start a request with an empty index."""
         return LookupSession(self, request)
 
 
@@ -58,8 +58,8 @@ class LookupSession(GuessSession):
             self._places = {}
         text = [*committed, *path]
         matched, positions = self._place(text, tuple(path))
-        # A position never lies beyond the text: it started inside and moves on by one as the text grows by one, so
-        # that a repetition in progress is continued.
+        # A position is never beyond the end of the text: it advances by one as the text grows by one, so a repetition
+        # in progress continues.
         found: defaultdict[int, list[int]] = defaultdict(list)
         for position in positions:
             found[text[position]].append(position)
@@ -71,7 +71,7 @@ class LookupSession(GuessSession):
         ]
 
     def _place(self, text: Sequence[int], path: tuple[int, ...]) -> tuple[int, list[int]]:
-        """Where the end of a text, whose last tokens are the path, is found again.
+        """Where the end of a text, whose last tokens are the path, occurred before.
 
         Args:
             text: committed tokens and the path.
@@ -82,8 +82,8 @@ class LookupSession(GuessSession):
         """
         if path not in self._places:
             matched, positions = self._place(text[:-1], path[:-1]) if path else (0, [])
-            going_on = [position + 1 for position in positions if text[position] == path[-1]]
-            self._places[path] = (matched + 1, going_on) if going_on else self._look_up(text)
+            continuing = [position + 1 for position in positions if text[position] == path[-1]]
+            self._places[path] = (matched + 1, continuing) if continuing else self._look_up(text)
         return self._places[path]
 
     def _look_up(self, text: Sequence[int]) -> tuple[int, list[int]]:

@@ -1,4 +1,4 @@
-"""Texts that requests share, so that one draws guesses from what others have written."""
+"""Texts that requests share: guesses for one request come from the texts of others as well."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ LONGEST_MATCH = 64
 class SharedText:
     """Texts of finished requests in one suffix automaton of bounded size.
 
-    Pass one such object to the `AutomatonSource` of several requests: each of them adds its text when it ends, `add`
-    adds others, such as documents that answers will quote. What is guessed then depends on the requests before, so the
-    text that a seed gives does too: its law stays exact, but a request with a store is *not* reproduced by its seed
-    alone. Safe to use from several threads.
+    Pass one such object to the `AutomatonSource` of several requests: each of them adds its text when it ends, and
+        `add`
+    adds others, such as documents that answers will quote. The guesses, and with them the tokens that a seed gives,
+    then depend on earlier requests: the distribution of the output is unchanged, but a seed alone does *not* reproduce
+    a request that uses a store. Safe to use from several threads.
 
     Args:
-        limit: number of tokens kept, separators included; beyond it the oldest texts go, down to half of it.
+        limit: number of tokens kept, separators included; beyond it the oldest texts are removed, down to half of it.
 
     Raises:
         ValueError: the limit is too small to keep anything.
@@ -48,7 +49,7 @@ class SharedText:
         return self._automaton.size
 
     def add(self, tokens: Sequence[int]) -> None:
-        """Add a text; of one that is longer than half the limit, its end.
+        """Add a text. Of a text longer than half the limit, only the end is added.
 
         Args:
             tokens: token ids of the target.
