@@ -4,7 +4,7 @@ import torch
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.columns import EVERY_TOKEN, DraftVocabulary
 from univer.drafting.growth import Guess, draft_tree
-from univer.drafting.growth.candidates import candidates
+from univer.drafting.growth.estimates import candidates
 from univer.drafting.growth.parse import parse_tree
 from univer.drafting.slots import NodeSlots, draw_sampled
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from univer.drafting.builder import TreeBuilder
-from univer.drafting.growth.grow import Grow
-from univer.drafting.growth.grower import GrowingTree
+from univer.drafting.growth.grow import Grow, GrowingTree
 from univer.tree import DraftTree
 
 POLICY = Grow(max_nodes=4, max_depth=2, top_k=2, threshold=0.05, foresight=0)

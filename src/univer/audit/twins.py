@@ -36,7 +36,7 @@ from univer.audit.rounds import Enumeration, Outcome
 from univer.couplings import Lifted, Stepwise
 from univer.couplings.base import TreeCoupling
 from univer.drafting.builder import TreeBuilder
-from univer.drafting.growth.grower import GrowingTree
+from univer.drafting.growth.grow import GrowingTree
 from univer.methods import Method, methods
 from univer.rules import Rule
 from univer.tree import DraftTree

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from univer.drafting.growth.budget import Budget, Step, concave_steps
-from univer.drafting.growth.grower import best_by_count
-from univer.drafting.growth.threshold import Threshold
+from univer.drafting.growth.adaptive import Threshold
+from univer.drafting.growth.budget import Budget, Step, best_by_count, concave_steps
 
 STEPS = [Step(0.5, 0, 1, 1), Step(0.2, 0, 3, 2), Step(0.01, 0, 4, 1), Step(0.4, 1, 1, 1), Step(0.1, 1, 2, 1)]
 

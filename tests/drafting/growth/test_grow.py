@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from torch import Tensor
 
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Grower, Guess, draft_tree
+from univer.drafting.growth.adaptive import AdaptiveGrower
 from univer.drafting.growth.grow import Grow
-from univer.drafting.growth.grower import GrowGrower
 from univer.tree import DraftTree
 
 V = 40
@@ -43,9 +44,9 @@ def grown(grower: Grower, law: Law, depth: int = 99, seed: int = 0, guesses: Seq
     return draft_tree(7, grower.begin(depth), rows, generator, torch.device("cpu"), guess).tree
 
 
-def start(policy: Grow, law: str) -> GrowGrower:
+def start(policy: Grow, law: str) -> AdaptiveGrower[Any]:
     grower = policy.start(law, greedy=False)
-    assert isinstance(grower, GrowGrower)
+    assert isinstance(grower, AdaptiveGrower)
     return grower
 
 

@@ -4,9 +4,8 @@ import pytest
 
 from univer import methods
 from univer.drafting.growth import Static
-from univer.drafting.growth.eagle2 import Eagle2
+from univer.drafting.growth.confidence import Eagle2, OptTree
 from univer.drafting.growth.grow import Grow
-from univer.drafting.growth.opt import OptTree
 from univer.drafting.growth.parse import parse_tree
 from univer.drafting.shapes import parse_shape
 from univer.engine.plan import TreePlan, slots_of
@@ -34,8 +33,8 @@ def test_names_say_what_is_not_the_default(text: str) -> None:
     [
         ("grow:size=3", "'grow' has no parameter 'size=3'; it takes nodes, depth, threshold"),
         ("opt:cost", "'opt' has no parameter 'cost'; it takes"),
-        ("eagle2:nodes=many", "nodes of the tree policy 'eagle2' is a number, not 'many'"),
-        ("eagle2:nodes=inf", "nodes of the tree policy 'eagle2' is a number, not 'inf'"),
+        ("eagle2:nodes=many", "nodes of the tree policy 'eagle2' must be a number, got 'many'"),
+        ("eagle2:nodes=inf", "nodes of the tree policy 'eagle2' must be a number, got 'inf'"),
         ("eagle2:nodes=1.5", "needs a whole number from 1 to 4095 for nodes, got 1.5"),
         ("grow:depth=0", "needs a whole number from 1 to 64 for depth, got 0"),
         ("grow:threshold=0", "needs a number from 1e-06 to 1 for threshold, got 0"),
@@ -73,7 +72,7 @@ def test_plans_refuse_what_does_not_fit_before_any_work() -> None:
     draft = Drafting()
     with pytest.raises(ValueError, match="'rrsw' needs a tree drawn by the law 'swor'"):
         TreePlan("eagle2", draft, methods()["rrsw"], None, greedy=False)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'grow' draws no trees by the law 'iid'"):
+    with pytest.raises(ValueError, match="'grow' does not support the sampling scheme 'iid'"):
         TreePlan("grow", draft, methods()["rrs"], None, greedy=False)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at most 10 children"):
         TreePlan("grow:top_k=11", draft, methods()["univer"], "gain", greedy=False)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""How trees grow: static shapes and policies that decide level by level."""
+"""How trees grow: static shapes, and policies that decide level by level."""
 
 from univer.drafting.growth.base import Grower, Growth, Guess, NodeSlots, TreePolicy
 from univer.drafting.growth.loop import Drafted, draft_tree

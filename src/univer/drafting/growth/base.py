@@ -1,27 +1,41 @@
-"""What a growth policy is: how many children every node gets, decided level by level while the tree is drafted."""
+"""What a growth policy is: it decides, level by level, how many children every node of a drafted tree gets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from dataclasses import MISSING, fields
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.guesses import Guess
-from univer.drafting.shapes import Shape
+from univer.drafting.shapes import LARGEST_TREE, Shape
 from univer.drafting.slots import NodeSlots
 from univer.tree import DraftTree
 
-__all__ = ["Grower", "Growth", "Guess", "NodeSlots", "TreePolicy"]
+__all__ = [
+    "SHORT_NAMES",
+    "Grower",
+    "Growth",
+    "Guess",
+    "NodeSlots",
+    "TreePolicy",
+    "check_number",
+    "check_size",
+    "policy_name",
+]
+
+# What the text form of a policy calls its fields, where not by their own names.
+SHORT_NAMES = {"max_nodes": "nodes", "max_depth": "depth", "score_temperature": "temperature", "mean_nodes": "mean"}
 
 
 class Growth(Protocol):
     """One tree while it grows.
 
     Attributes:
-        law: draft law of the tree.
-        depth: levels of children that the tree may have; 0 where there is nothing to draft.
+        law: sampling scheme of the children, e.g. `"greedy"`.
+        depth: most levels of children; 0 if there is nothing to draft.
     """
 
     @property
@@ -33,39 +47,46 @@ class Growth(Protocol):
     def slots(
         self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
     ) -> list[NodeSlots]:
-        """Decide what all nodes of one level get, before any of their children is drawn.
+        """Decide the slots of all nodes of one level, before any of their children is drawn.
 
         Args:
             tree: everything drafted so far.
             nodes: `n` node ids.
-            rows: their draft laws `Q_v`, `[n, D]`, by `tree.columns`; `[n, 0]` where the draft has guesses only.
-            guesses: for each node what other sources propose, the better guess first, without duplicates.
+            rows: their draft distributions `Q_v`, `[n, D]`; `tree.columns` says which token each column stands for.
+                `[n, 0]` for a draft that only has guesses.
+            guesses: for each node the tokens that other sources propose, best first, without duplicates.
+
+        Returns:
+            The slots of each node.
         """
         ...
 
     def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
-        """Which of the nodes drawn last to expand next; the choice may depend on everything drafted so far.
+        """Choose which of the newest nodes to expand; the choice may depend on everything drafted so far.
 
         Args:
             tree: everything drafted so far.
-            new: the nodes of the last level; the root at first.
+            new: the nodes of the last level; at first the root.
+
+        Returns:
+            Node ids, none to stop growing.
         """
         ...
 
     def finish(self, tree: TreeBuilder) -> DraftTree:
-        """The tree, once no node is left to expand."""
+        """Make the finished tree, once no node is left to expand."""
         ...
 
 
 class Grower(Protocol):
-    """Growth of one request's trees. It may learn from that request's own verdicts, and from nothing else."""
+    """Grows the trees of one request. It may learn from that request's own verdicts, and from nothing else."""
 
     def begin(self, depth: int, nodes: int | None = None) -> Growth:
         """Start a tree.
 
         Args:
-            depth: levels of children that the text has room for, at least 0.
-            nodes: most nodes, the root left out, where fewer are wanted than the policy's own limit.
+            depth: levels of children for which the text has room, at least 0.
+            nodes: node budget (root excluded), if it is below the policy's own limit.
         """
         ...
 
@@ -73,7 +94,7 @@ class Grower(Protocol):
         """Learn from a verdict.
 
         Args:
-            tree: the tree of the last growth.
+            tree: the tree grown last.
             path: its kept nodes, from the root's child down.
         """
         ...
@@ -81,12 +102,12 @@ class Grower(Protocol):
 
 @runtime_checkable
 class TreePolicy(Protocol):
-    """How trees grow. It keeps no state: that is its growers' task.
+    """How trees grow. A policy keeps no state; its growers do.
 
     Attributes:
-        name: how the policy is called in reports.
-        max_nodes: most nodes that a tree may have, the root left out.
-        max_depth: most levels of children.
+        name: name of the policy in reports.
+        max_nodes: largest number of nodes of a tree, root excluded.
+        max_depth: largest number of levels of children.
     """
 
     @property
@@ -99,24 +120,63 @@ class TreePolicy(Protocol):
     def max_depth(self) -> int: ...
 
     def widest(self, law: str) -> Shape:
-        """A tree with the largest nodes that the policy can bring about, for checks before any work.
+        """Return a tree with the largest nodes that the policy can produce, for checks before any work starts.
 
         Args:
-            law: draft law that the verification method is made for, or `fixed` where nothing may be random.
+            law: sampling scheme that the verification method needs, or `"fixed"` if nothing may be random.
 
         Raises:
-            ValueError: the policy cannot draw trees by this law.
+            ValueError: the policy does not support this sampling scheme.
         """
         ...
 
     def start(self, law: str, *, greedy: bool) -> Grower:
-        """Begin a request.
+        """Start a request.
 
         Args:
             law: as for `widest`.
-            greedy: whether the target decodes greedily, so that the draft laws only rank.
+            greedy: whether the target decodes greedily, so that draft distributions only rank tokens.
 
         Raises:
-            ValueError: as `widest`.
+            ValueError: as for `widest`.
         """
         ...
+
+
+def check_number(policy: str, name: str, value: object, low: float, high: float, *, whole: bool = False) -> None:
+    """Check that a parameter of a policy is a number in range.
+
+    Raises:
+        ValueError: it is not; the message names policy, parameter and range.
+
+    Example:
+        >>> check_number("eagle2", "depth", 0, 1, 64, whole=True)
+        Traceback (most recent call last):
+        ...
+        ValueError: the tree policy 'eagle2' needs a whole number from 1 to 64 for depth, got 0
+    """
+    sound = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not sound or not low <= value <= high:  # type: ignore[operator]
+        kind = "a whole number" if whole else "a number"
+        raise ValueError(f"the tree policy {policy!r} needs {kind} from {low} to {high} for {name}, got {value!r}")
+
+
+def check_size(policy: str, max_nodes: object, max_depth: object, width: object) -> None:
+    """Check the numbers of nodes, of levels and of children per node of a policy.
+
+    Raises:
+        ValueError: as for `check_number`.
+    """
+    check_number(policy, "nodes", max_nodes, 1, LARGEST_TREE - 1, whole=True)
+    check_number(policy, "depth", max_depth, 1, 64, whole=True)
+    check_number(policy, "top_k", width, 1, 256, whole=True)
+
+
+def policy_name(kind: str, policy: Any) -> str:
+    """Return the text form of a policy: its kind and the parameters that differ from their defaults."""
+    changed = [
+        f"{SHORT_NAMES.get(field.name, field.name)}={getattr(policy, field.name):g}"
+        for field in fields(policy)
+        if field.default is MISSING or getattr(policy, field.name) != field.default
+    ]
+    return kind + (":" + ",".join(changed) if changed else "")

@@ -1,4 +1,4 @@
-"""Which slots of a level are worth their place: the best of all nodes together, under a budget."""
+"""Which slots a level gets: the best ones of all its nodes together, within a node budget."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from univer.drafting.growth.estimate import Floats
+import numpy as np
+
+from univer.drafting.growth.estimates import Floats
+from univer.topology import Ints
 
 
 @dataclass(frozen=True)
 class Step:
-    """Some more slots for one node of a level.
+    """A few more slots for one node of a level.
 
     Attributes:
-        gain: expected acceptance per slot that they add.
-        place: which node.
-        count: slots that the node has with them.
-        added: how many of them are new.
+        gain: expected acceptance that each added slot brings.
+        place: index of the node in the level.
+        count: number of slots of the node after the step.
+        added: number of slots that the step adds.
     """
 
     gain: float
@@ -29,13 +32,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of a tree.
+    """Limits of a tree while it grows.
 
     Attributes:
-        nodes: nodes that may still be added.
-        threshold: least gain per slot.
-        foresight: nodes that a slot of gain `g` is expected to bring on later levels, per unit of
-            `g / bar - 1`, where `bar` is the least gain admitted; 0 spends the budget without regard to later levels.
+        nodes: number of nodes that may still be added.
+        threshold: smallest gain of a slot.
+        foresight: share of the budget kept for later levels: a slot of gain `g` is expected to lead to
+            `foresight (g / bar - 1)` nodes there, where `bar` is the smallest gain taken; 0 keeps nothing.
     """
 
     nodes: int
@@ -43,17 +46,17 @@ class Budget:
     foresight: float
 
     def choose(self, steps: Sequence[Step], nodes: int) -> list[int]:
-        """How many slots every node gets.
+        """Choose how many slots every node gets.
 
-        The steps of highest gain win, whichever node they belong to. Going through them in that order, the last one
-        taken is the last for which what was taken and what is to be expected on later levels fit in the budget.
+        Steps are taken in falling order of gain, whichever node they belong to, up to the last one at which the slots
+        taken and the nodes expected on later levels fit the budget together.
 
         Args:
-            steps: what the nodes may get, for each node in falling order of gain.
-            nodes: how many nodes there are.
+            steps: possible steps, those of each node in falling order of gain.
+            nodes: number of nodes of the level.
 
         Returns:
-            Numbers of slots `[nodes]`.
+            Number of slots of every node, `[nodes]`.
         """
         counts, taken, value, best = [0] * nodes, 0, 0.0, 0
         order = sorted((step for step in steps if step.gain >= self.threshold), key=lambda step: -step.gain)
@@ -69,21 +72,21 @@ class Budget:
 
 
 def concave_steps(place: int, values: Floats) -> list[Step]:
-    """The steps of a node: its best values by number of slots, where adding slots one by one may not pay at once.
+    """Turn the values of a node into steps of falling gain, joining slots that do not pay one by one.
 
     Args:
-        place: which node.
-        values: expected acceptance with 0, 1, 2, ... slots.
+        place: index of the node in the level.
+        values: expected acceptance with 0, 1, 2, ... slots, `[C]`.
 
     Returns:
-        The edges of the least concave function above them, in falling order of gain.
+        The edges of the smallest concave function above the values, in falling order of gain.
 
     Example:
         >>> import numpy as np
         >>> [(step.count, round(step.gain, 2)) for step in concave_steps(0, np.array([0.0, 0.3, 0.4, 0.6, 0.61]))]
         [(1, 0.3), (3, 0.15), (4, 0.01)]
     """
-    # Plain numbers: there are few of them, and entries of arrays are slow to reach one by one.
+    # Plain numbers, because reading entries of an array one by one is slow.
     worth: list[float] = values.tolist()
     corners, gains = [0], [math.inf]
     for count in range(1, len(worth)):
@@ -95,3 +98,26 @@ def concave_steps(place: int, values: Floats) -> list[Step]:
         corners.append(count)
         gains.append(gain)
     return [Step(gain, place, high, high - low) for gain, (low, high) in zip(gains[1:], pairwise(corners), strict=True)]
+
+
+def best_by_count(values: Floats, most: int) -> tuple[Floats, Ints]:
+    """Find the best split of every number of slots into fixed and sampled ones.
+
+    Args:
+        values: expected acceptance of `n` nodes with `k` fixed and `r` sampled children, `[n, K + 1, R + 1]`.
+        most: largest number of children.
+
+    Returns:
+        Expected acceptance of the best split of 0, 1, 2, ... slots, `[n, C]`, and how many of these are sampled,
+        `[n, C]`.
+
+    Example:
+        >>> best_by_count(np.array([[[0.0, 0.6], [0.5, 0.8]]]), 2)
+        (array([[0. , 0.6, 0.8]]), array([[0, 1, 1]]))
+    """
+    nodes, fixed, sampled = values.shape
+    options = np.full((sampled, nodes, fixed + sampled - 1), -np.inf)
+    for count in range(sampled):
+        options[count, :, count : count + fixed] = values[:, :, count]
+    options = options[:, :, : most + 1]
+    return options.max(0), options.argmax(0)

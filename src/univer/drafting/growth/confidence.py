@@ -1,63 +1,164 @@
-"""Trees of fixed children that are grown by path confidence and cut to the best nodes at the end."""
+"""Trees of fixed children that grow by path confidence: EAGLE-2, OPT-Tree, and `grow` without sampled children."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from torch import Tensor
 
 from univer.drafting.builder import TreeBuilder
-from univer.drafting.growth.base import Guess, NodeSlots
-from univer.drafting.growth.calibration import Calibration
-from univer.drafting.growth.candidates import candidates
-from univer.drafting.growth.threshold import Threshold
+from univer.drafting.growth.adaptive import AdaptiveGrower, Calibration, Threshold
+from univer.drafting.growth.base import Guess, NodeSlots, check_number, check_size, policy_name
+from univer.drafting.growth.estimates import candidates
+from univer.drafting.shapes import Shape, with_slots
 from univer.tree import DraftTree
 
 
 @dataclass(frozen=True)
-class ConfidenceSettings:
-    """What the policies of fixed children have in common.
+class _FixedPolicy:
+    """What `eagle2` and `opt` have in common; `kind` is the name of the policy in text forms."""
+
+    kind: ClassVar[str]
+    max_nodes: int = 62
+    max_depth: int = 6
+    top_k: int = 10
+    score_temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_size(self.kind, self.max_nodes, self.max_depth, self.top_k)
+        check_number(self.kind, "temperature", self.score_temperature, 0.05, 20)
+
+    @property
+    def name(self) -> str:
+        """Text form, e.g. `"eagle2:nodes=40"`."""
+        return policy_name(self.kind, self)
+
+    def widest(self, law: str) -> Shape:
+        """Return a tree of fixed children, whatever the sampling scheme of the method."""
+        return with_slots(self.name, "fixed", self.max_depth, [(min(self.top_k, self.max_nodes), 0), (1, 0)])
+
+    def _grower(self, *, beam: int | None = None, least_gain: float = 0.0) -> AdaptiveGrower[ConfidenceGrowth]:
+        new_tree = partial(ConfidenceGrowth, self.top_k, self.score_temperature, beam=beam, least_gain=least_gain)
+        return AdaptiveGrower(new_tree, self.max_nodes, self.max_depth, prior=0.0, threshold=Threshold(0.0))
+
+
+@dataclass(frozen=True)
+class Eagle2(_FixedPolicy):
+    r"""The policy `eagle2`: the best children by path confidence, cut to the best nodes at the end.
+
+    The confidence of a path is `prod_i Q(x_i | x_<i)`. *Expansion*: the root gets its `top_k` likeliest tokens; on each
+    level the `top_k` nodes of highest confidence get `top_k` children each, down to `max_depth`. *Reranking*: of all
+    nodes drafted, the `max_nodes` of highest confidence stay. All children are fixed (leaving out sampled ones would
+    not be lossless), so every rule acts as membership on such a tree.
 
     Attributes:
-        max_nodes: most nodes of the finished tree, the root left out.
-        width: most children of a node.
+        max_nodes: number of nodes that stay, root excluded.
+        max_depth: number of levels.
+        top_k: number of children per node, and of nodes expanded per level.
         score_temperature: confidences are those of `Q^(1 / score_temperature)`, renormalised.
-        beam: most nodes of a level that are expanded; None for all that are among the best `max_nodes`.
-        least_gain: the tree ends with the level that adds less than this to the sum of its path confidences.
+
+    Raises:
+        ValueError: a parameter is out of range.
+
+    References:
+        Li et al., "EAGLE-2", arXiv 2406.16858.
     """
 
-    max_nodes: int
-    width: int
-    score_temperature: float = 1.0
-    beam: int | None = None
-    least_gain: float = 0.0
+    kind = "eagle2"
+
+    def start(self, law: str, *, greedy: bool) -> AdaptiveGrower[ConfidenceGrowth]:
+        """Start a request."""
+        return self._grower(beam=self.top_k)
+
+
+@dataclass(frozen=True)
+class OptTree(_FixedPolicy):
+    r"""The policy `opt`: the tree of largest expected acceptance, grown as long as a further level pays.
+
+    If the draft distribution were the target's, a tree `T` of fixed children would have the expected accepted length
+
+        E(T) = sum_{v in T} prod_i Q(x_i | x_<i)
+
+    so the best `max_nodes` candidates form the best tree. Every level expands all nodes among them. Drafting stops when
+    `E` grows by less than `cost`, the cost of a draft pass in target passes.
+
+    Attributes:
+        max_nodes: number of nodes of the tree, root excluded.
+        max_depth: largest number of levels.
+        top_k: largest number of children per node.
+        score_temperature: confidences are those of `Q^(1 / score_temperature)`, renormalised.
+        cost: smallest gain in `E` for which a further level is drafted.
+
+    Raises:
+        ValueError: a parameter is out of range.
+
+    References:
+        Wang et al., "OPT-Tree", arXiv 2406.17276.
+    """
+
+    kind = "opt"
+    max_depth: int = 10
+    cost: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("opt", "cost", self.cost, 0, 1)
+
+    def start(self, law: str, *, greedy: bool) -> AdaptiveGrower[ConfidenceGrowth]:
+        """Start a request."""
+        return self._grower(least_gain=self.cost)
 
 
 class ConfidenceGrowth:
-    """One such tree.
+    """One tree of fixed children, grown by path confidence and cut to the best nodes at the end.
 
-    A node's path confidence is the product of the draft's probabilities (or of the confidences of other sources) on its
-    path. At every level only children that are among the best `max_nodes` of all candidates so far are drafted: what is
-    not among them now never will be. Those that better ones displace later are left out at the end, which is lawful
-    because no child is sampled.
+    The confidence of a node is the product of the draft's probabilities (or other sources' confidences) along its path.
+    A child is drafted only if it is among the best `max_nodes` of all candidates so far; one that is not now never will
+    be. Nodes that better ones displace later are left out at the end. This keeps every method exact, because no child
+    is sampled.
 
     Args:
-        settings: see there.
-        depth: levels of children that the tree may have.
+        width: largest number of children of a node.
+        score_temperature: confidences are those of `Q^(1 / score_temperature)`, renormalised.
+        max_nodes: largest number of nodes of the finished tree, root excluded.
+        depth: largest number of levels.
+        threshold: smallest path confidence of a node.
         calibration: corrects the confidences.
-        threshold: least path confidence of a node.
+        beam: largest number of nodes expanded per level; None for all that are among the best `max_nodes`.
+        least_gain: growth stops after a level that adds less than this to the sum of the path confidences.
+
+    Attributes:
+        tree: the finished tree; None until then.
+        estimates: for each node of the finished tree, its confidence given its parent, before correction.
     """
 
     law = "fixed"
 
-    def __init__(self, settings: ConfidenceSettings, depth: int, calibration: Calibration, threshold: float) -> None:
+    def __init__(
+        self,
+        width: int,
+        score_temperature: float,
+        max_nodes: int,
+        depth: int,
+        threshold: float,
+        calibration: Calibration,
+        *,
+        beam: int | None = None,
+        least_gain: float = 0.0,
+    ) -> None:
         self.depth = depth
-        self.settings = settings
-        self._calibration = calibration
+        self._width = width
+        self._score_temperature = score_temperature
+        self._max_nodes = max_nodes
         self._threshold = threshold
-        # By node: path confidence and what was estimated for its last step; those of slots not drawn yet follow.
+        self._calibration = calibration
+        self._beam = beam
+        self._least_gain = least_gain
+        # For each node, and for slots decided but not drawn yet: path confidence, and confidence of the last step.
         self._paths = [1.0]
         self._steps = [1.0]
         self._gain = 1.0
@@ -67,9 +168,8 @@ class ConfidenceGrowth:
     def slots(
         self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
     ) -> list[NodeSlots]:
-        """The best tokens of all nodes together."""
-        settings = self.settings
-        ranked = candidates(tempered(rows, settings.score_temperature), settings.width, guesses, tree.columns)
+        """Give each node those of its tokens that are among the best of the whole tree."""
+        ranked = candidates(tempered(rows, self._score_temperature), self._width, guesses, tree.columns)
         listed = [(place, entry) for place, best in enumerate(ranked) for entry in best]
         steps = self._calibration.corrected("fixed", np.array([entry.confidence for _, entry in listed]))
         found = []
@@ -77,11 +177,11 @@ class ConfidenceGrowth:
             path = self._paths[nodes[place]] * step
             if path > 0 and path >= self._threshold:
                 found.append((path, place, entry))
-        # Of equal paths those drafted before stay.
+        # In a tie the node drafted earlier stays.
         before = sorted(self._paths[1:], reverse=True)
         found.sort(key=lambda item: -item[0])
-        room = _room(before, [path for path, _, _ in found], settings.max_nodes)
-        self._gain = sum(path for path, _, _ in found[:room]) - sum(before[settings.max_nodes - room :])
+        room = _room(before, [path for path, _, _ in found], self._max_nodes)
+        self._gain = sum(path for path, _, _ in found[:room]) - sum(before[self._max_nodes - room :])
         chosen: list[list[int]] = [[] for _ in nodes]
         order = sorted(found[:room], key=lambda item: item[1])
         for path, place, entry in order:
@@ -91,61 +191,29 @@ class ConfidenceGrowth:
         return [NodeSlots(tuple(tokens), 0) for tokens in chosen]
 
     def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
-        """The best of the new nodes; none where the last level added too little."""
-        if not new or tree.depths[new[0]] >= self.depth or self._gain < self.settings.least_gain:
+        """Return the best new nodes; none if the last level added too little."""
+        if not new or tree.depths[new[0]] >= self.depth or self._gain < self._least_gain:
             return []
-        best = sorted(new, key=lambda node: -self._paths[node])[: self.settings.beam]
+        best = sorted(new, key=lambda node: -self._paths[node])[: self._beam]
         return sorted(best)
 
     def finish(self, tree: TreeBuilder) -> DraftTree:
-        """The best nodes; a parent is never worse than its child and stands before it."""
+        """Return the tree of the best nodes; a parent is never worse than its child, and comes first in a tie."""
         order = sorted(range(1, len(tree)), key=lambda node: (-self._paths[node], node))
-        self.tree = tree.finish(leave_out=order[self.settings.max_nodes :])
+        self.tree = tree.finish(leave_out=order[self._max_nodes :])
         self.estimates = [self._steps[node] for node in tree.kept]
         return self.tree
 
 
-class ConfidenceGrower:
-    """Growth of one request's trees of fixed children.
-
-    Args:
-        settings: of every tree.
-        max_depth: most levels.
-        prior: weight of the draft's own confidences against the request's verdicts; 0 for no learning.
-        threshold: least path confidence of a node; none by default.
-    """
-
-    def __init__(
-        self, settings: ConfidenceSettings, max_depth: int, prior: float = 0.0, threshold: Threshold | None = None
-    ) -> None:
-        self._settings = settings
-        self._max_depth = max_depth
-        self._calibration = Calibration(prior)
-        self._threshold = threshold or Threshold(0.0, None)
-        self._last: ConfidenceGrowth | None = None
-
-    def begin(self, depth: int, nodes: int | None = None) -> ConfidenceGrowth:
-        """Start a tree of at most `depth` levels and `nodes` nodes."""
-        settings = self._settings
-        if nodes is not None and nodes < settings.max_nodes:
-            settings = replace(settings, max_nodes=nodes)
-        self._last = ConfidenceGrowth(settings, min(depth, self._max_depth), self._calibration, self._threshold.value)
-        return self._last
-
-    def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
-        """Compare the confidences with what was accepted."""
-        if self._last is not None and self._last.tree is tree:
-            self._calibration.count(tree, path, self._last.estimates)
-            if self._last.depth == self._max_depth and self._last.settings is self._settings:
-                self._threshold.count(len(tree) - 1)
-
-
 def tempered(rows: Tensor, temperature: float) -> Tensor:
-    """`Q^(1 / temperature)`, renormalised.
+    """Raise distributions to the power `1 / temperature` and renormalise them.
 
     Args:
-        rows: `[n, V]`.
+        rows: `[n, D]`.
         temperature: above 0; 1 leaves the rows as they are.
+
+    Returns:
+        `[n, D]`.
 
     Example:
         >>> import torch
@@ -160,7 +228,7 @@ def tempered(rows: Tensor, temperature: float) -> Tensor:
 
 
 def _room(before: Sequence[float], new: Sequence[float], most: int) -> int:
-    """How many of the new ones are among the best `most` of both, each in falling order; of equal ones the old."""
+    """Count the new scores among the best `most` of both lists, which fall; in a tie the old score comes first."""
     taken = 0
     while taken < min(len(new), most) and (taken + len(before) < most or new[taken] > before[most - taken - 1]):
         taken += 1

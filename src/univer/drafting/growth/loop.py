@@ -1,4 +1,4 @@
-"""The one loop in which every draft with rows grows its trees."""
+"""The drafting loop: every draft that yields distributions grows its trees here."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from univer.drafting.proposals import Proposal, complete
 from univer.tree import DraftTree
 
 ReadLevel = Callable[[TreeBuilder, Sequence[int]], Tensor]
-# As `ReadLevel`, as a proposal that yields the inputs of its passes.
+# Like `ReadLevel`, as a proposal that yields the inputs of its passes.
 AskLevel = Callable[[TreeBuilder, Sequence[int]], Proposal[Tensor]]
 GuessLevel = Callable[[TreeBuilder, Sequence[int]], Sequence[Sequence[Guess]]]
-# Gives so many uniforms in [0, 1), float64.
+# Returns the given number of uniforms in [0, 1), float64.
 Coins = Callable[[int], Tensor]
 
 
 class Drafted(NamedTuple):
-    """A drafted tree and where its nodes come from.
+    """A drafted tree and the ids that its nodes had while it grew.
 
     Attributes:
         tree: the tree.
-        origins: for every node of the tree its id while it grew, which is what `read_level` was given; other ids were
-            left out of the tree.
+        origins: for every node of the tree, the id under which `read_level` saw it; ids that are missing here were left
+            out of the tree.
     """
 
     tree: DraftTree
@@ -50,12 +50,12 @@ def draft_tree(
     Args:
         root_token: the last committed token.
         growth: decides which nodes get which slots.
-        read_level: given the tree so far and `n` of its nodes, returns their draft laws `Q_v` `[n, D]`; asked once per
+        read_level: returns the draft distributions `Q_v`, `[n, D]`, of `n` nodes of the tree so far; called once per
             level, first for the root.
         generator: source of all randomness, on the CPU.
-        device: where the tree's laws are to lie.
-        guesses: proposes fixed tokens at nodes, for instance from an n-gram; none by default.
-        columns: which tokens the `D` columns of the laws stand for; by default all tokens in order.
+        device: device of the tree's distributions.
+        guesses: proposes tokens for fixed children at nodes, for instance from an n-gram; none by default.
+        columns: which token each of the `D` columns stands for; by default column `x` is token `x`.
 
     Returns:
         The tree with the origins of its nodes.
@@ -64,7 +64,7 @@ def draft_tree(
 
 
 def coins_of(generator: torch.Generator) -> Coins:
-    """Uniforms of a generator."""
+    """Return a source of uniforms drawn from a generator."""
     return lambda count: torch.rand(count, generator=generator, dtype=torch.float64)
 
 
@@ -77,16 +77,16 @@ def tree_from_coins(
     guesses: GuessLevel | None = None,
     columns: Columns = EVERY_TOKEN,
 ) -> Drafted:
-    """As `draft_tree`, with uniforms of the caller's.
+    """Grow one tree with uniforms that the caller supplies.
 
     Args:
         root_token: as for `draft_tree`.
-        growth: likewise.
-        read_level: likewise.
-        coins: asked once per level, for one uniform per sampled slot, node by node.
-        device: likewise.
-        guesses: likewise.
-        columns: likewise.
+        growth: as for `draft_tree`.
+        read_level: as for `draft_tree`.
+        coins: called once per level, for one uniform per sampled slot, node by node.
+        device: as for `draft_tree`.
+        guesses: as for `draft_tree`.
+        columns: as for `draft_tree`.
     """
 
     def ask_level(tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
@@ -105,16 +105,16 @@ def tree_under_way(
     guesses: GuessLevel | None = None,
     columns: Columns = EVERY_TOKEN,
 ) -> Proposal[Drafted]:
-    """As `tree_from_coins`, for a tree that grows beside those of other texts.
+    """Grow one tree whose levels are read together with those of other requests.
 
     Args:
         root_token: as for `draft_tree`.
-        growth: likewise.
-        ask_level: asked as `read_level` is, as a proposal.
+        growth: as for `draft_tree`.
+        ask_level: like `read_level`, as a proposal.
         coins: as for `tree_from_coins`.
         device: as for `draft_tree`.
-        guesses: likewise.
-        columns: likewise.
+        guesses: as for `draft_tree`.
+        columns: as for `draft_tree`.
     """
     tree = TreeBuilder(root_token, growth.law, columns)
     level = growth.frontier(tree, [0])

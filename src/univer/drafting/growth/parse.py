@@ -1,4 +1,4 @@
-"""The growth policy that a user names."""
+"""From what a user names to a growth policy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from univer.drafting.growth.base import TreePolicy
-from univer.drafting.growth.eagle2 import Eagle2
+from univer.drafting.growth.base import SHORT_NAMES, TreePolicy
+from univer.drafting.growth.confidence import Eagle2, OptTree
 from univer.drafting.growth.grow import Grow
-from univer.drafting.growth.opt import OptTree
-from univer.drafting.growth.policy import SHORT
 from univer.drafting.growth.static import Static
 from univer.drafting.shapes import Shape, parse_shape
 
@@ -21,14 +19,14 @@ POLICIES: dict[str, type[Any]] = {"grow": Grow, "eagle2": Eagle2, "opt": OptTree
 
 
 def parse_tree(spec: TreeSpec) -> TreePolicy:
-    """The policy that a user names.
+    """Return the growth policy that a user names.
 
     Args:
         spec: `"grow"`, `"eagle2"` or `"opt"`, with parameters as in `"grow:nodes=48,depth=6"`; a shape in any form that
-            `parse_shape` takes, lists also as JSON text; or a policy.
+            `parse_shape` accepts, lists also as JSON text; or a policy.
 
     Raises:
-        ValueError: it is no tree, or a parameter is unknown or out of range.
+        ValueError: it does not describe a tree, or a parameter is unknown or out of range.
 
     Example:
         >>> parse_tree("2x5").max_nodes, parse_tree("[-1, 0, 0]").max_nodes
@@ -54,8 +52,8 @@ def _listed(text: str) -> Any:
 
 
 def _parameters(kind: str, text: str) -> dict[str, float]:
-    """Parameters by field name, from `"nodes=48,depth=6"`."""
-    names = {SHORT.get(field.name, field.name): field.name for field in fields(POLICIES[kind])}
+    """Parse `"nodes=48,depth=6"` into parameters by field name."""
+    names = {SHORT_NAMES.get(field.name, field.name): field.name for field in fields(POLICIES[kind])}
     found: dict[str, float] = {}
     for part in text.split(",") if text else ():
         name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -69,5 +67,5 @@ def _parameters(kind: str, text: str) -> dict[str, float]:
         try:
             found[names[name]] = float(value) if any(sign in value for sign in ".eE") else int(value)
         except ValueError:
-            raise ValueError(f"{name} of the tree policy {kind!r} is a number, not {value!r}") from None
+            raise ValueError(f"{name} of the tree policy {kind!r} must be a number, got {value!r}") from None
     return found

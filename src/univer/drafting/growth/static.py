@@ -1,4 +1,4 @@
-"""Trees of a shape that is decided before anything is drawn."""
+"""Trees of a shape that is fixed before anything is drafted."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from torch import Tensor
 
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth.base import Guess, NodeSlots
-from univer.drafting.growth.candidates import candidates
+from univer.drafting.growth.estimates import candidates
 from univer.drafting.shapes import Shape, parse_shape
 from univer.tree import DraftTree
 
 
 @dataclass(frozen=True)
 class Static:
-    """The policy of a fixed shape.
+    """The policy that always drafts the same shape.
 
     Attributes:
-        shape: the tree; its nodes' children are split anew into fixed and sampled ones for another draft law than its
-            own.
+        shape: the tree; for another sampling scheme than its own, the children of its nodes are split into fixed and
+            sampled ones again.
     """
 
     shape: Shape
@@ -32,7 +32,7 @@ class Static:
 
     @property
     def max_nodes(self) -> int:
-        """Number of nodes, the root left out."""
+        """Number of nodes, root excluded."""
         return len(self.shape.parents) - 1
 
     @property
@@ -41,29 +41,30 @@ class Static:
         return self.shape.depth
 
     def widest(self, law: str) -> Shape:
-        """The shape itself, its children drawn by `law`."""
+        """Return the shape itself, with the slots of the sampling scheme `law`."""
         return self.shape if self.shape.law == law else parse_shape(self.shape, law)
 
     def start(self, law: str, *, greedy: bool = False) -> StaticGrower:
-        """Begin a request."""
+        """Start a request."""
         return StaticGrower(self.widest(law))
 
 
 class StaticGrower:
-    """Nothing to learn; remembers the upper parts of its shape that were asked for.
+    """Grows one request's trees of a shape; there is nothing to learn.
 
     Args:
-        shape: the tree with its draft law.
+        shape: the tree with its sampling scheme.
     """
 
     def __init__(self, shape: Shape) -> None:
-        self._most = len(shape.parents) - 1
-        self._clipped = {(shape.depth, self._most): shape}
         self._shape = shape
+        self._max_nodes = len(shape.parents) - 1
+        # Upper parts of the shape that were used before.
+        self._clipped = {(shape.depth, self._max_nodes): shape}
 
     def begin(self, depth: int, nodes: int | None = None) -> StaticGrowth:
         """Start a tree of at most `depth` levels and `nodes` nodes."""
-        key = min(depth, self._shape.depth), self._most if nodes is None else min(nodes, self._most)
+        key = min(depth, self._shape.depth), self._max_nodes if nodes is None else min(nodes, self._max_nodes)
         if key not in self._clipped:
             self._clipped[key] = self._shape.clipped(*key)
         return StaticGrowth(self._clipped[key])
@@ -75,11 +76,11 @@ class StaticGrower:
 class StaticGrowth:
     """One tree of a shape.
 
-    Children take the places of the shape in the order drawn. Where a slot is not created, for want of support, what the
-    shape plans below it is left out.
+    Children take the places of the shape in the order in which they are drawn. If a slot is not created because no
+    probability is left for it, what the shape plans below it is left out.
 
     Args:
-        shape: the tree with its draft law.
+        shape: the tree with its sampling scheme.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -92,7 +93,7 @@ class StaticGrowth:
     def slots(
         self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
     ) -> list[NodeSlots]:
-        """The slots that the shape plans; fixed ones go to the best tokens."""
+        """Return the slots that the shape plans; the best tokens become the fixed children."""
         places = [self._place[node] for node in nodes]
         ranked = candidates(rows, max(self._shape.fixed[place] for place in places), guesses, tree.columns)
         return [
@@ -101,7 +102,7 @@ class StaticGrowth:
         ]
 
     def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
-        """All new nodes for which the shape plans children."""
+        """Return all new nodes for which the shape plans children."""
         seen: dict[tuple[int, str], int] = {}
         for node in new:
             parent, slot = tree.parents[node], tree.slots[node]
@@ -113,5 +114,5 @@ class StaticGrowth:
         return [node for node in new if self._children[self._place[node]]]
 
     def finish(self, tree: TreeBuilder) -> DraftTree:
-        """The tree; a shape's slots are planned."""
+        """Return the tree."""
         return tree.finish()

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from univer.drafting.growth.calibration import EDGES, Calibration
-from univer.drafting.growth.candidates import Candidate
-from univer.drafting.growth.estimate import Estimates, agreement, sampled_acceptance, spread
+from univer.drafting.growth.adaptive import EDGES, Calibration
+from univer.drafting.growth.estimates import Candidate, Estimates, agreement, sampled_acceptance, spread
 from univer.tree import DraftTree
 
 ENTROPIES = np.array([0.0, 0.4, 1.3, 2.7, 6.0])
