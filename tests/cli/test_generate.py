@@ -152,7 +152,7 @@ def test_the_default_model_answers(capsys: pytest.CaptureFixture[str]) -> None:
     ("option", "message"),
     [
         (["--order", "foo"], "unknown sibling order 'foo'"),
-        (["--tree", '[[0],"a"]'], "is no tree"),
+        (["--tree", '[[0],"a"]'], "is not a tree"),
         (["--tree", "4x14"], "more than 4096 nodes"),
     ],
 )

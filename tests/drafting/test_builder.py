@@ -43,12 +43,12 @@ def test_the_growth_rule_refuses_a_second_expansion() -> None:
 
 
 def test_a_fixed_token_is_not_given_twice() -> None:
-    with pytest.raises(ValueError, match="a fixed token twice"):
+    with pytest.raises(ValueError, match="the same fixed token twice"):
         TreeBuilder(0, "fixed").expand([0], [NodeSlots((1, 1), 0)], ROW, torch.zeros(0))
 
 
 def test_a_sampled_child_needs_its_row() -> None:
-    with pytest.raises(ValueError, match="its draft law is needed"):
+    with pytest.raises(ValueError, match="pass its draft distribution as row"):
         TreeBuilder(0, "chain").add(0, [(1, "sampled")])
 
 
@@ -68,7 +68,7 @@ def test_a_fixed_child_beside_one_with_something_sampled_below_cannot_be_dropped
     builder.add(3, [(4, "fixed")])
     assert builder.finish(leave_out=[1]).tokens.tolist() == [0, 2, 3, 4]
     builder.add(4, [(5, "sampled")], row)
-    with pytest.raises(ValueError, match="something is sampled below its sibling 3"):
+    with pytest.raises(ValueError, match="a node below its sibling 3 is sampled"):
         builder.finish(leave_out=[1])
 
 

@@ -1,4 +1,4 @@
-"""Grow a drafted tree node by node within the growth rule."""
+"""A drafted tree that grows node by node, within the growth rule."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from univer.tree import DraftTree
 
 
 class TreeBuilder:
-    """A tree that grows: every node is expanded at most once, its slots decided and drawn at that one moment.
+    """A growing tree: every node is expanded at most once, and its slots are decided and drawn at that one moment.
 
     This is the growth rule: which nodes are expanded, and with how many slots, may depend on everything drafted so far,
-    but no slot is added to a node later. At the end a fixed child may be left out as long as nothing sampled hangs
-    below it or below one of its siblings. Within these limits every exact method stays lossless.
+    but no slot is added to a node later. At the end a fixed child may be dropped as long as no sampled node is below it
+    or below one of its siblings. Within these limits every exact method stays lossless.
 
     Args:
         root_token: the last committed token.
-        law: draft law of the children.
-        columns: which tokens the columns of the draft laws stand for; by default all in order.
+        law: sampling scheme of the children.
+        columns: which token each column of the draft distributions stands for; by default column `x` is token `x`.
 
     Attributes:
         tokens: token of every node; node 0 is the root.
         parents: parent of every node, -1 for the root.
         slots: `"root"`, `"fixed"` or `"sampled"` for every node.
         depths: depth of every node, 0 for the root.
-        rows: draft law `Q_v` `[D]` of every node with a sampled child, by these columns.
-        kept: after `finish`, the nodes that stand in the finished tree, in its order.
+        rows: draft distribution `Q_v`, `[D]`, of every node with a sampled child.
+        kept: after `finish`, the ids of the nodes of the finished tree, in its order.
     """
 
     def __init__(self, root_token: int, law: str, columns: Columns = EVERY_TOKEN) -> None:
@@ -47,7 +47,7 @@ class TreeBuilder:
         return len(self.tokens)
 
     def path(self, node: int) -> list[int]:
-        """Tokens from the root's child down to a node; none for the root itself."""
+        """Return the tokens from the root's child down to a node; none for the root itself."""
         tokens = []
         while node > 0:
             tokens.append(self.tokens[node])
@@ -58,48 +58,48 @@ class TreeBuilder:
         """Draw the children of all nodes of a level together.
 
         Args:
-            nodes: `n` node ids, each not expanded before.
-            decisions: what each of them gets.
-            rows: their draft laws `Q_v`, `[n, D]`; views of it are kept as the tree's draft laws.
-            uniforms: float64 in [0, 1), one for each sampled slot, node by node.
+            nodes: `n` node ids, none of them expanded before.
+            decisions: the slots of each node.
+            rows: their draft distributions `Q_v`, `[n, D]`; the tree keeps views of them.
+            uniforms: `[number of sampled slots]`, float64 in [0, 1), node by node.
 
         Returns:
-            Ids of the new nodes, parent by parent; a sampled slot for which no mass is left has none.
+            Ids of the new nodes, parent by parent; a sampled slot for which no probability is left has none.
 
         Raises:
-            ValueError: a node was expanded before, or is to get the same fixed token twice.
+            ValueError: a node was expanded before, or would get the same fixed token twice.
         """
         drawn = draw_sampled(decisions, rows, self.law, uniforms, self.columns)
         added: list[int] = []
         for place, (node, decision, sampled) in enumerate(zip(nodes, decisions, drawn, strict=True)):
             if len(set(decision.fixed)) < len(decision.fixed):
-                raise ValueError(f"node {node} is to get a fixed token twice: {decision.fixed}")
+                raise ValueError(f"node {node} would get the same fixed token twice: {decision.fixed}")
             slots = [(token, "fixed") for token in decision.fixed] + [(token, "sampled") for token in sampled]
             added += self.add(node, slots, rows[place] if sampled else None)
         return added
 
     def add(self, node: int, slots: Sequence[tuple[int, str]], row: Tensor | None = None) -> list[int]:
-        """Give a node its children, all of them, once and for all.
+        """Give a node all of its children.
 
         Args:
             node: node id.
-            slots: token and slot (`"fixed"` or `"sampled"`) of every child in the order drawn.
-            row: the node's draft law `Q_v`, needed where a child is sampled.
+            slots: token and slot (`"fixed"` or `"sampled"`) of every child, in the order drawn.
+            row: the node's draft distribution `Q_v`, `[D]`; required if a child is sampled.
 
         Returns:
             Ids of the new nodes.
 
         Raises:
-            ValueError: the node was expanded before; slots are decided at one moment.
+            ValueError: the node was expanded before, or the row is missing.
         """
         if node in self._expanded:
             raise ValueError(
-                f"node {node} was expanded before: its slots are decided at one moment, none is added later"
+                f"node {node} was expanded before: all slots of a node are decided at one moment, none is added later"
             )
         self._expanded.add(node)
         if any(kind == "sampled" for _, kind in slots):
             if row is None:
-                raise ValueError(f"node {node} has a sampled child: its draft law is needed")
+                raise ValueError(f"node {node} has a sampled child: pass its draft distribution as row")
             self.rows[node] = row
         start = len(self.tokens)
         for token, kind in slots:
@@ -110,16 +110,17 @@ class TreeBuilder:
         return list(range(start, len(self.tokens)))
 
     def finish(self, planned: bool = True, leave_out: Collection[int] = ()) -> DraftTree:
-        """The checked tree.
+        """Return the finished tree, with its invariants checked.
 
         Args:
-            planned: whether the expansions of each level were decided together before any token of the next was drawn.
-            leave_out: nodes to drop, with all that hangs below them. Only fixed ones may be dropped, with nothing
-                sampled below them or below a sibling, whose scale depends on those tested before it; beside a sampled
-                sibling their tokens stay excluded from `S_v`.
+            planned: whether the expansions of each level were decided together, before any token of the next level was
+                drawn.
+            leave_out: nodes to drop, with everything below them. Only fixed nodes may be dropped, and only if no
+                sampled node is below them or below a sibling. Next to a sampled sibling their tokens stay excluded from
+                `S_v`.
 
         Raises:
-            ValueError: a node that must stay is to be dropped.
+            ValueError: one of these nodes must not be dropped.
         """
         dropped = set(leave_out)
         for node, parent in enumerate(self.parents):
@@ -148,9 +149,9 @@ class TreeBuilder:
         )
 
     def _check_siblings(self, dropped: Collection[int]) -> None:
-        """Refuse to drop a node beside one with something sampled below it.
+        """Check that no dropped node has a sibling with a sampled node below it.
 
-        The drop may have been decided by that token, and it changes the scale at which the sibling is tested.
+        The sampled token may have decided the drop, and the drop changes the scale at which the sibling is tested.
         """
         sampled_below = [False] * len(self)
         for node in range(len(self) - 1, 0, -1):
@@ -160,5 +161,5 @@ class TreeBuilder:
         for sibling, parent in enumerate(self.parents):
             if parent in beside and sampled_below[sibling]:
                 raise ValueError(
-                    f"node {beside[parent]} may not be dropped: something is sampled below its sibling {sibling}"
+                    f"node {beside[parent]} may not be dropped: a node below its sibling {sibling} is sampled"
                 )

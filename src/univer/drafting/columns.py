@@ -1,4 +1,4 @@
-"""Which token each column of a draft's rows stands for."""
+"""Which token each column of a draft's distributions stands for."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from torch import Tensor
 
 
 class Columns:
-    """Rows over the whole vocabulary: column `x` stands for token `x`.
+    """Distributions over the whole vocabulary: column `x` stands for token `x`.
 
-    Trees speak of tokens, rows of columns; whoever looks a token up in a row asks here.
+    Trees hold tokens and distributions have columns; this class converts between the two.
     """
 
     def column(self, token: int) -> int | None:
-        """Column of a token; None if it has none, so that its probability is 0."""
+        """Return the column of a token; None if it has none and so has probability 0."""
         return token
 
     def token(self, column: int) -> int:
-        """Token of a column."""
+        """Return the token of a column."""
         return column
 
     def whole(self, rows: Sequence[Tensor]) -> Sequence[Tensor]:
-        """The same rows over the whole vocabulary, each entry the very number that it was.
+        """Extend distributions to the whole vocabulary, without changing any entry.
 
         Args:
-            rows: `k` rows `[D]` of one kind.
+            rows: `k` distributions `[D]` of the same dtype and device.
 
         Returns:
-            `k` rows `[V]`.
+            `k` distributions `[V]`.
         """
         return rows
 
     def spread(self, logits: Tensor, size: int) -> Tensor:
-        """Logits over all tokens; `-inf` for those without a column.
+        """Extend logits to all tokens, with `-inf` for those without a column.
 
         Args:
             logits: `[n, D]`.
@@ -46,15 +46,18 @@ class Columns:
         return logits
 
     def pick(self, rows: Tensor) -> Tensor:
-        """The columns `[n, D]` of rows over all tokens `[n, V]`."""
+        """Return the columns, `[n, D]`, of rows over all tokens, `[n, V]`."""
         return rows
 
     def chances(self, rows: Tensor, entries: Sequence[tuple[int, int]]) -> list[float]:
-        """Probabilities of some tokens; one look at the device.
+        """Look up the probabilities of some tokens, with one transfer from the device.
 
         Args:
             rows: `[n, D]`; `D` may be 0.
-            entries: pairs of a row's number and a token.
+            entries: pairs of a row index and a token.
+
+        Returns:
+            The probability of each pair.
         """
         columns = [(row, self.column(token)) for row, token in entries]
         known = [(row, column) for row, column in columns if column is not None and column < rows.shape[1]]
@@ -66,14 +69,14 @@ class Columns:
 
 
 class DraftVocabulary(Columns):
-    """Rows over those tokens alone that a draft can propose, so that no work goes into the zeros of the others.
+    """Distributions over only those tokens that a draft can propose, which saves work on the zeros of all others.
 
     Args:
-        ids: token `[D]` of every column, rising, so that of equal entries the lowest column is the lowest token.
+        ids: token of every column, `[D]`, rising, so that ties go to the lowest token.
         size: number of token ids V of the target.
 
     Raises:
-        ValueError: the ids do not rise, or one lies outside the vocabulary.
+        ValueError: the ids do not rise, or one is outside the vocabulary.
 
     Example:
         >>> columns = DraftVocabulary(torch.tensor([1, 3]), 5)
@@ -86,33 +89,33 @@ class DraftVocabulary(Columns):
     def __init__(self, ids: Tensor, size: int) -> None:
         self._tokens: list[int] = ids.tolist()
         if bool((ids.diff() <= 0).any()) or not 0 <= self._tokens[0] <= self._tokens[-1] < size:
-            raise ValueError(f"a draft vocabulary is different token ids below {size} in rising order")
+            raise ValueError(f"a draft vocabulary must hold distinct token ids below {size} in rising order")
         self._columns = {token: column for column, token in enumerate(self._tokens)}
         self._ids = ids
         self._size = size
 
     def column(self, token: int) -> int | None:
-        """Column of a token, or None."""
+        """Return the column of a token, or None."""
         return self._columns.get(token)
 
     def token(self, column: int) -> int:
-        """Token of a column."""
+        """Return the token of a column."""
         return self._tokens[column]
 
     def whole(self, rows: Sequence[Tensor]) -> Sequence[Tensor]:
-        """The rows with zeros for all other tokens."""
+        """Extend distributions with zeros for all other tokens."""
         if not rows:
             return rows
         whole = rows[0].new_zeros(len(rows), self._size)
         return whole.index_copy_(1, self._ids.to(whole.device), torch.stack(list(rows))).unbind()
 
     def spread(self, logits: Tensor, size: int) -> Tensor:
-        """The logits with `-inf` for all other tokens."""
+        """Extend logits with `-inf` for all other tokens."""
         whole = logits.new_full((len(logits), size), float("-inf"))
         return whole.index_copy_(1, self._ids.to(whole.device), logits)
 
     def pick(self, rows: Tensor) -> Tensor:
-        """The columns of the draft vocabulary."""
+        """Return the columns of the draft vocabulary."""
         return rows[:, self._ids.to(rows.device)]
 
 

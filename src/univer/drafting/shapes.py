@@ -1,4 +1,4 @@
-"""Static tree shapes: how many children every node is planned to have, and how many of them are sampled."""
+"""Static tree shapes: how many children each node is planned to have, and how many of them are sampled."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ EAGLE_CHOICES: tuple[tuple[int, ...], ...] = (
     *((0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 0, 2), (0, 0, 0, 0, 0), (0, 0, 0, 0, 1)),
 )
 
-# A tree is read in one target pass with an N x N mask; larger ones exhaust memory long before they could pay.
+# A tree is read in one target pass with an N x N mask; larger trees would run out of memory before they paid off.
 LARGEST_TREE = 4096
 
 TREE_FORMS = (
-    "a tree is a text such as '2x5', '3x3', 'chain-5', 'eagle' or 'grow', a list of parents such as [-1, 0, 0, 1], "
+    "use a name such as '2x5', '3x3', 'chain-5', 'eagle' or 'grow', a list of parents such as [-1, 0, 0, 1], "
     "a list of paths such as [[0], [1], [0, 0]], or a Shape"
 )
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A tree decided before anything is drawn.
+    """A tree whose nodes are planned before anything is drafted.
 
     Attributes:
-        name: how the shape is called in reports.
-        parents: `[N]`, -1 for node 0; parents before children, siblings by rank.
-        law: draft law of the children.
-        fixed: `[N]` number of fixed children planned at each node.
-        sampled: `[N]` number of sampled children planned at each node.
+        name: name of the shape in reports.
+        parents: parent of every node, `[N]`, -1 for node 0; parents before children, siblings by rank.
+        law: sampling scheme of the children.
+        fixed: number of fixed children planned at each node, `[N]`.
+        sampled: number of sampled children planned at each node, `[N]`.
     """
 
     name: str
@@ -55,21 +55,17 @@ class Shape:
     @property
     def depth(self) -> int:
         """Depth of the deepest node."""
-        depths = [0]
-        for parent in self.parents[1:]:
-            depths.append(depths[parent] + 1)
-        return max(depths)
+        return max(depths_of(self.parents))
 
     def clipped(self, depth: int, nodes: int | None = None) -> Shape:
-        """The upper part of this shape.
+        """Return the upper part of this shape.
 
         Args:
-            depth: most levels of children.
-            nodes: most nodes, the root left out; upper levels go first, and on a level its first nodes.
+            depth: largest number of levels of children.
+            nodes: largest number of nodes, root excluded; upper levels are kept first, and within a level the first
+                nodes.
         """
-        depths = [0] * len(self.parents)
-        for node, parent in enumerate(self.parents[1:], start=1):
-            depths[node] = depths[parent] + 1
+        depths = depths_of(self.parents)
         reached = [node for node in range(len(depths)) if depths[node] <= depth]
         keep = sorted(sorted(reached, key=lambda node: depths[node])[: None if nodes is None else nodes + 1])
         place = {node: position for position, node in enumerate(keep)}
@@ -81,18 +77,26 @@ class Shape:
             tuple(-1 if node == 0 else place[self.parents[node]] for node in keep),
             self.law,
             tuple(fixed),
-            tuple(count - own for count, own in zip(counts, fixed, strict=True)),
+            tuple(total - first for total, first in zip(counts, fixed, strict=True)),
         )
 
 
+def depths_of(parents: Sequence[int]) -> list[int]:
+    """Return the depth of every node of a parent list, 0 for the root."""
+    depths = [0]
+    for parent in parents[1:]:
+        depths.append(depths[parent] + 1)
+    return depths
+
+
 def with_slots(name: str, law: str, depth: int, slots: Sequence[tuple[int, int]]) -> Shape:
-    """A shape that has a node with each of the given slots, one below the other, and `depth` levels.
+    """Make a shape of a single path of inner nodes, one per level, with the given slots.
 
     Args:
-        name: how the shape is called.
-        law: draft law.
-        depth: levels of children.
-        slots: fixed and sampled children of the nodes of the first path, from the root down; the last repeats.
+        name: name of the shape.
+        law: sampling scheme.
+        depth: number of levels.
+        slots: numbers of fixed and of sampled children of the inner nodes, from the root down; the last pair repeats.
 
     Example:
         >>> with_slots("wide", "greedy", 3, [(2, 1), (0, 1)]).parents
@@ -111,28 +115,28 @@ def with_slots(name: str, law: str, depth: int, slots: Sequence[tuple[int, int]]
 
 
 def split_slots(count: int, law: str, sampled: int | None = None) -> tuple[int, int]:
-    """How many of a node's `count` children are fixed and how many sampled under a draft law.
+    """Split a node's children into fixed and sampled ones.
 
     Args:
         count: number of children, at least 1.
-        law: draft law.
-        sampled: for `mixed`, the number of sampled children; by default 2 from four children on, else 1.
+        law: sampling scheme.
+        sampled: for `mixed`, the number of sampled children; by default 2 of four or more children, else 1.
 
     Returns:
         `(fixed, sampled)`.
 
     Raises:
-        ValueError: the law cannot have that many children.
+        ValueError: the sampling scheme is unknown or does not allow so many children.
 
     Example:
         >>> split_slots(4, "greedy"), split_slots(4, "mixed"), split_slots(4, "swor")
         ((3, 1), (2, 2), (0, 4))
     """
     if law not in DRAFT_LAWS:
-        raise ValueError(f"unknown draft law {law!r}; known are {', '.join(DRAFT_LAWS)}")
+        raise ValueError(f"unknown sampling scheme {law!r}; choose one of {', '.join(DRAFT_LAWS)}")
     if law == "chain" and count > 1:
         raise ValueError(
-            f"a chain has one child per node, this shape has a node with {count}: use a shape such as 'chain-5'"
+            f"a chain has one child per node, but a node of this shape has {count}: use a shape such as 'chain-5'"
         )
     if law == "mixed":
         random = min(count, (2 if count >= 4 else 1) if sampled is None else sampled)
@@ -144,16 +148,16 @@ def split_slots(count: int, law: str, sampled: int | None = None) -> tuple[int, 
 def from_parents(
     parents: Sequence[int], law: str = "greedy", name: str = "parents", sampled: int | None = None
 ) -> Shape:
-    """A shape from a parent list.
+    """Make a shape from a parent list.
 
     Args:
-        parents: `[N]`, `parents[0] == -1`, every parent before its children.
-        law: draft law.
-        name: how the shape is called in reports.
+        parents: parent of every node, `[N]`; `parents[0] == -1`, every parent before its children.
+        law: sampling scheme.
+        name: name of the shape in reports.
         sampled: number of sampled children per node under `mixed`.
 
     Raises:
-        ValueError: not such a list, or more than `LARGEST_TREE` nodes.
+        ValueError: it is not such a list, or has more than `LARGEST_TREE` nodes.
 
     Example:
         >>> from_parents([-1, 0, 0, 1]).fixed
@@ -174,7 +178,7 @@ def from_parents(
 
 
 def balanced(width: int, depth: int, law: str = "greedy", sampled: int | None = None) -> Shape:
-    """Every node down to `depth - 1` has `width` children: the `m x L` trees of the paper.
+    """Make a shape in which every node down to depth `depth - 1` has `width` children: the paper's `m x L` trees.
 
     Raises:
         ValueError: a negative size, or more than `LARGEST_TREE` nodes.
@@ -198,10 +202,10 @@ def balanced(width: int, depth: int, law: str = "greedy", sampled: int | None = 
 def choices(
     paths: Sequence[Sequence[int]], law: str = "greedy", name: str = "choices", sampled: int | None = None
 ) -> Shape:
-    """A shape from Medusa-style choices: each path lists the child ranks from the root to a node.
+    """Make a shape from Medusa-style choices: each path lists the child ranks from the root to a node.
 
     Raises:
-        ValueError: a path without its prefix, or ranks that leave a gap.
+        ValueError: the prefix of a path or a sibling of lower rank is missing.
 
     Example:
         >>> choices([[0], [1], [0, 0]]).parents
@@ -224,15 +228,15 @@ def choices(
 def parse_shape(
     spec: str | Sequence[int] | Sequence[Sequence[int]] | Shape, law: str = "greedy", sampled: int | None = None
 ) -> Shape:
-    """The shape that a user names.
+    """Return the shape that a user names.
 
     Args:
         spec: `"2x5"` (balanced), `"chain-5"`, `"eagle"` (its 25 nodes), a parent list, a list of choices, or a shape.
-        law: draft law of the children.
+        law: sampling scheme of the children.
         sampled: number of sampled children per node under `mixed`.
 
     Raises:
-        ValueError: it is no tree, too large a one, or the law does not fit it.
+        ValueError: it is not a tree, is too large, or does not fit the sampling scheme.
 
     Example:
         >>> parse_shape("chain-3", law="chain").parents
@@ -255,7 +259,7 @@ def parse_shape(
     if _is_list(spec) and all(_is_integer(entry) for entry in entries):
         return from_parents(entries, law, sampled=sampled)
     if not _is_list(spec) or not all(_is_path(entry) or _is_integer(entry) for entry in entries):
-        raise ValueError(f"{_shortened(spec)} is no tree: {TREE_FORMS}; all entries are integers")
+        raise ValueError(f"{_shortened(spec)} is not a tree: {TREE_FORMS}; all entries are integers")
     if not all(_is_path(entry) for entry in entries):
         raise ValueError("a tree is a list of parents or a list of paths, not both")
     return choices(entries, law, sampled=sampled)
@@ -279,4 +283,4 @@ def _shortened(spec: object) -> str:
 
 
 def _too_large(name: str) -> str:
-    return f"the tree {name!r} has more than {LARGEST_TREE} nodes, the most that are supported: name a smaller one"
+    return f"the tree {name!r} has more than {LARGEST_TREE} nodes, the largest size supported: choose a smaller one"

@@ -1,4 +1,4 @@
-"""How the children of a node are drawn: fixed ones first, then sampled ones, at one moment."""
+"""How the children of a node are drawn: all at one moment, fixed ones first."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from univer.laws import draw
 
 @dataclass(frozen=True)
 class NodeSlots:
-    """What one node gets, decided at one moment.
+    """The slots of one node.
 
     Attributes:
-        fixed: tokens of its fixed children, ranked.
-        sampled: how many children are sampled: without replacement from `S_v`, or independently under the law `iid`.
+        fixed: tokens of its fixed children, best first.
+        sampled: number of sampled children, drawn from `S_v` without replacement, or independently under `iid`.
     """
 
     fixed: tuple[int, ...]
@@ -28,20 +28,20 @@ class NodeSlots:
 def draw_sampled(
     decisions: Sequence[NodeSlots], rows: Tensor, law: str, uniforms: Tensor, columns: Columns = EVERY_TOKEN
 ) -> list[list[int]]:
-    """Draw the sampled children of some nodes, one slot of all nodes at a time.
+    """Draw the sampled children of some nodes, all nodes together.
 
-    They come from `S_v`, which is `Q_v` without the fixed children, one after the other without what was drawn before;
-    or all from `Q_v` under `iid`. A slot for which no mass is left is not created.
+    The children are drawn without replacement from `S_v`, which is `Q_v` without the fixed children, renormalised; under
+    `iid` they are drawn independently from `Q_v`. A slot for which no probability is left is not created.
 
     Args:
         decisions: slots of `n` nodes.
-        rows: their draft laws `Q_v`, `[n, D]`.
-        law: draft law; only `iid` differs, by drawing with replacement.
-        uniforms: float64 in [0, 1), one for each sampled slot, node by node.
-        columns: which tokens the columns of the rows stand for; by default all in order.
+        rows: their draft distributions `Q_v`, `[n, D]`.
+        law: sampling scheme; all but `iid` draw without replacement.
+        uniforms: `[number of sampled slots]`, float64 in [0, 1), node by node.
+        columns: which token each column of the rows stands for; by default column `x` is token `x`.
 
     Returns:
-        Tokens drawn at each node.
+        For each node the tokens drawn, in order.
 
     Example:
         >>> rows = torch.tensor([[0.5, 0.3, 0.2, 0.0]])
@@ -61,18 +61,18 @@ def draw_sampled(
         left = left.clone() if left is rows else left
         places, ids = torch.tensor(taken, dtype=torch.long, device=rows.device).reshape(-1, 2).unbind(1)
         left[places, ids] = 0.0
-    tables = []
+    draws = []
     for slot in range(most):
-        going_on = [place for place, node in enumerate(nodes) if decisions[node].sampled > slot]
-        if len(going_on) < len(nodes):
-            nodes, left = [nodes[place] for place in going_on], left[going_on]
+        unfinished = [place for place, node in enumerate(nodes) if decisions[node].sampled > slot]
+        if len(unfinished) < len(nodes):
+            nodes, left = [nodes[place] for place in unfinished], left[unfinished]
         ids, created = draw(left, uniforms[[first[node] + slot for node in nodes]])
-        tables.append((nodes, torch.where(created, ids, -1)))
+        draws.append((nodes, torch.where(created, ids, -1)))
         if law != "iid" and slot + 1 < most:
             left.scatter_(1, ids.unsqueeze(1), 0.0)
-    # One look at the device for all slots.
-    flat = iter(torch.cat([ids for _, ids in tables]).tolist() if tables else [])
-    for nodes, _ in tables:
+    # One transfer from the device for all slots.
+    flat = iter(torch.cat([ids for _, ids in draws]).tolist() if draws else [])
+    for nodes, _ in draws:
         for node in nodes:
             column = next(flat)
             if column >= 0:
