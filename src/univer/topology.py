@@ -13,6 +13,7 @@ ROOT, FIXED, SAMPLED = 0, 1, 2
 SLOT_NAMES = ("root", "fixed", "sampled")
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 

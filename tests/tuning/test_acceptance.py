@@ -74,7 +74,7 @@ def test_chances_are_those_of_the_trees_that_can_be_drawn(name: str) -> None:
     ends = end_law(forest, target.expand(len(forest), -1).contiguous(), method).reshape(len(drawn), 4)
     exact = torch.tensor([chance for chance, _ in drawn], dtype=ends.dtype) @ ends[:, 1:]
     rows = 6000
-    told = child_chances(
+    found = child_chances(
         method,
         method.draft_law,
         3,
@@ -83,14 +83,14 @@ def test_chances_are_those_of_the_trees_that_can_be_drawn(name: str) -> None:
         torch.ones(rows, dtype=torch.float64),
         torch.Generator().manual_seed(2),
     )
-    assert told.mean(0) == pytest.approx(exact.numpy(), abs=0.02)
+    assert found.mean(0) == pytest.approx(exact.numpy(), abs=0.02)
 
 
 def test_chances_at_a_prefix_scale_add_up_to_what_the_rule_expects() -> None:
     method = resolve("univer")
     rows, scale = 4000, 0.6
     draft, target = _laws(5, 1), _laws(6, 1)
-    told = child_chances(
+    found = child_chances(
         method,
         "greedy",
         3,
@@ -105,7 +105,7 @@ def test_chances_at_a_prefix_scale_add_up_to_what_the_rule_expects() -> None:
         target, left / left.sum(), torch.tensor([scale]), torch.cat([best, best[:, :1]], 1), 2, "greedy"
     )
     expected = float(method.rule.expected_acceptance(siblings)) / scale  # type: ignore[attr-defined]
-    assert told.sum() == pytest.approx(expected, abs=0.02)
+    assert found.sum() == pytest.approx(expected, abs=0.02)
 
 
 def test_without_memory_the_table_gives_the_expected_length() -> None:

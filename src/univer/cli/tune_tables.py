@@ -76,7 +76,7 @@ def _print_costs(tuning: Tuning) -> None:
         [
             str(size),
             f"{1000 * costs.target(size):.1f}",
-            f"{1000 * costs.laws(size):.1f}",
+            f"{1000 * costs.distributions(size):.1f}",
             f"{1000 * costs.levels(size):.1f}" if size <= costs.levels.sizes[-1] else "-",
         ]
         for size in sizes

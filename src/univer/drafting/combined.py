@@ -9,6 +9,7 @@ from torch import Tensor
 from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Growth, Guess, NodeSlots
+from univer.drafting.growth.base import WrappedGrowth
 from univer.drafting.guesses import GuessSource, merge_guesses
 from univer.drafting.guessing import Guessing
 from univer.drafting.proposals import Proposal
@@ -84,31 +85,17 @@ class CombinedSession(DraftSession):
         self.session.close()
 
 
-class _GuidedGrowth:
+class _GuidedGrowth(WrappedGrowth):
     """A growth that is given the guesses as well; all decisions are those of the growth it wraps."""
 
     def __init__(self, growth: Growth, guessing: Guessing, committed: Sequence[int]) -> None:
-        self._growth = growth
+        super().__init__(growth)
         self._guessing = guessing
         self._committed = committed
-
-    @property
-    def law(self) -> str:
-        return self._growth.law
-
-    @property
-    def depth(self) -> int:
-        return self._growth.depth
 
     def slots(
         self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
     ) -> list[NodeSlots]:
         own = self._guessing.level(self._committed, tree, nodes)
         merged = [merge_guesses(lists) for lists in zip(guesses, own, strict=True)]
-        return self._growth.slots(tree, nodes, rows, merged)
-
-    def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
-        return self._growth.frontier(tree, new)
-
-    def finish(self, tree: TreeBuilder) -> DraftTree:
-        return self._growth.finish(tree)
+        return super().slots(tree, nodes, rows, merged)

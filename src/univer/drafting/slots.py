@@ -30,8 +30,8 @@ def draw_sampled(
 ) -> list[list[int]]:
     """Draw the sampled children of some nodes, all nodes together.
 
-    The children are drawn without replacement from `S_v`, which is `Q_v` without the fixed children, renormalised; under
-    `iid` they are drawn independently from `Q_v`. A slot for which no probability is left is not created.
+    The children are drawn without replacement from `S_v`, which is `Q_v` without the fixed children, renormalised.
+    Under `iid` they are drawn independently from `Q_v`. A slot for which no probability is left is not created.
 
     Args:
         decisions: slots of `n` nodes.

@@ -1,4 +1,4 @@
-"""Chances that a round goes on to a child, by depth, by number of siblings and by rank, for the rule in use."""
+"""Probability that a round continues to a child, by depth, number of siblings and rank, for the method in use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from univer.couplings.base import siblings_of
@@ -15,41 +14,38 @@ from univer.drafting.shapes import Shape, from_parents, split_slots
 from univer.drafting.slots import NodeSlots, draw_sampled
 from univer.laws import positive, top_tokens
 from univer.methods import Method
-from univer.topology import FIXED, ROOT, SAMPLED, Topology
+from univer.topology import FIXED, ROOT, SAMPLED, Floats, Topology
 from univer.tree import DraftTree, Forest, index, rows_of
 from univer.verdict import end_law
 
-Floats = NDArray[np.float64]
-
-# Pseudo-counts by which a depth leans on the mean of all depths.
-LEAN = 4.0
-# Share of a node's acceptance that its first, second, third child gets, to choose what a probing tree expands.
+# Pseudo-counts that draw the figures of one depth towards the mean of all depths.
+PRIOR = 4.0
+# Assumed acceptance of the first, second and third child of a node, to choose which nodes a probing tree expands.
 SHARES = (0.6, 0.15, 0.1)
 
 
 @dataclass
 class AcceptanceCounts:
-    r"""Sums from which the chances are told.
+    r"""Sums from which the acceptance probabilities by position are computed.
 
-    On a drafted tree with the laws of the target at its nodes, the exact law of the outcome says with which probability
-    `t(v)` the round keeps each node `v`. What it would do with other numbers of children at `v` follows from the rule
-    itself: for every width `m`, children are drawn anew by the draft law, the rule answers at the node's own prefix
-    scale `a_v`, and child `j` is kept with probability `p(u_j) / a_v` once `v` is. So
+    For a drafted tree with target distributions at its nodes, the exact outcome distribution gives the probability
+    `t(v)` that the round keeps node `v`. For every other number of children `m` at `v`, new children are drawn, and the
+    rule is evaluated at the prefix scale `a_v`: if `v` is kept, child `j` is kept with probability `p(u_j) / a_v`. So
 
-        p_d(m, j) = sum_v t(v) p(u_j) / a_v  /  sum_v t(v)        over nodes v of depth d,
+        p_d(m, j) = sum_v t(v) p(u_j) / a_v  /  sum_v t(v)        over nodes v of depth d.
 
-    which is exact for one-step rules on average over the draws; that the prefix scale further down depends on the width
-    chosen here is left out. No uniforms are thrown for the verdict: only the drafting is random.
+    On average over the draws this is exact for one-step rules, except that the effect of `m` on the prefix scales
+    further down is neglected. Only the drafting is random, the verdict is not.
 
     Args:
         method: the verification method.
-        law: draft law of the trees; with `fixed` nothing is drawn at random, and the tree's own children are read off.
-        depth: depths told apart; deeper nodes count for the last.
+        law: sampling scheme of the trees; with `fixed` nothing is random and the children of the tree itself count.
+        depth: number of depths to distinguish; deeper nodes count as the last.
         width: largest number of children.
 
     Attributes:
-        reached: `[depth, width]` weight of nodes.
-        kept: `[depth, width, width]` weight of their children by rank; the second axis is the number of children.
+        reached: weight of the nodes, `[depth, width]`.
+        kept: weight of their children by rank, `[depth, width, width]`; the second axis is the number of children.
     """
 
     method: Method
@@ -66,68 +62,71 @@ class AcceptanceCounts:
         self.kept = np.zeros((self.depth, self.width, self.width))
 
     def probe(self) -> Shape:
-        """The tree to draft for `add`: few children where the rule answers for other widths, all where it cannot."""
+        """Return the shape to draft for `add`.
+
+        With sampled children few are enough, because the rule is evaluated for every other number of them.
+        """
         width = self.width if self.law == "fixed" else min(3, self.width)
         return probing_shape(self.law, width, 12 if self.law == "fixed" else 24, self.depth)
 
-    def add(self, tree: DraftTree, laws: Tensor, asked: Sequence[int], generator: torch.Generator) -> None:
+    def add(self, tree: DraftTree, targets: Tensor, expanded: Sequence[int], generator: torch.Generator) -> None:
         """Count one drafted tree.
 
         Args:
             tree: the tree.
-            laws: `P_v` of its nodes, `[N, V]`.
-            asked: nodes that the draft was asked to expand.
+            targets: target distributions `P_v` of its nodes, `[N, V]`.
+            expanded: ids of the nodes that the draft expanded.
             generator: source of the draws, on the CPU.
 
         Raises:
             ValueError: the tree does not fit the method.
         """
         method = self.method
-        through = kept_law(tree, end_law(tree, laws, method))
-        inner = np.array([node for node in asked if through[node] > 0], dtype=np.int64)
+        kept = kept_probabilities(tree, end_law(tree, targets, method))
+        inner = np.array([node for node in expanded if kept[node] > 0], dtype=np.int64)
         if not len(inner):
             return
         depths = np.minimum(tree.topology.depths[inner], self.depth - 1)
-        weights = through[inner]
+        weights = kept[inner]
         np.add.at(self.reached, depths, weights[:, None])
         drawn = np.isin(inner, tree.topology.parents[tree.topology.slots == SAMPLED])
         for node, depth in zip(inner[~drawn], depths[~drawn], strict=True):
             for rank, child in enumerate(tree.children[node][: self.width]):
-                # With fixed children only, a child is kept as often whatever stands beside it.
-                self.kept[depth, rank:, rank] += through[child]
+                # Among fixed children, the acceptance of one does not depend on the others.
+                self.kept[depth, rank:, rank] += kept[child]
         if not drawn.any():
             return
         nodes, depths, weights = inner[drawn], depths[drawn], weights[drawn]
-        scale = method.coupling.allocate(tree, laws, method.rule, method.order).scale[index(nodes, laws.device)]
-        targets = rows_of(laws, nodes, laws.device)
-        drafts = rows_of(tree.draft_laws, nodes, laws.device).to(targets)
+        scale = method.coupling.allocate(tree, targets, method.rule, method.order).scale[index(nodes, targets.device)]
+        target_rows = rows_of(targets, nodes, targets.device)
+        draft_rows = rows_of(tree.draft_laws, nodes, targets.device).to(target_rows)
         for width in range(1, self.width + 1):
-            chances = child_chances(method, self.law, width, targets, drafts, scale, generator)
+            chances = child_chances(method, self.law, width, target_rows, draft_rows, scale, generator)
             np.add.at(self.kept[:, width - 1, :width], depths, weights[:, None] * chances)
 
     def table(self) -> list[list[list[float]]]:
-        """`p_d(m, j)` as `[depth][m - 1][j]`; where little was seen at a depth it leans on the mean of all."""
+        """Return `p_d(m, j)` as `[depth][m - 1][j]`; depths with few nodes are drawn towards the mean of all depths."""
         if not self.reached[0].any():
             return []
         pooled = self.kept.sum(0) / self.reached.sum(0)[:, None]
-        chances = (self.kept + LEAN * pooled) / (self.reached + LEAN)[:, :, None]
+        chances = (self.kept + PRIOR * pooled) / (self.reached + PRIOR)[:, :, None]
         return [[chances[d, m, : m + 1].tolist() for m in range(self.width)] for d in range(self.depth)]
 
 
-def kept_law(tree: DraftTree, ends: Tensor) -> Floats:
-    """Probability that each node is kept, from the law of the node at which the path ends.
+def kept_probabilities(tree: DraftTree, ends: Tensor) -> Floats:
+    """Return the probability that each node is kept.
 
     Args:
         tree: the tree.
-        ends: `[N]`.
+        ends: probability that the kept path ends at each node, `[N]`.
 
     Returns:
         `[N]`, float64; 1 at the root.
     """
-    through = ends.double().cpu().numpy().copy()
+    kept = ends.double().cpu().numpy().copy()
     for node in range(len(tree) - 1, 0, -1):
-        through[tree.topology.parents[node]] += through[node]
-    return through
+        kept[tree.topology.parents[node]] += kept[node]
+    return kept
 
 
 def child_chances(
@@ -139,19 +138,19 @@ def child_chances(
     scale: Tensor,
     generator: torch.Generator,
 ) -> Floats:
-    """Chance that a kept node's round goes on to each of `width` children, drawn for the purpose.
+    """Draw children of kept nodes and return the probability that the round continues to each of them.
 
     Args:
-        method: gives the rule.
-        law: draft law.
-        width: number of children; fewer are drawn where no mass is left.
-        targets: `P_v`, `[n, V]`.
-        drafts: `Q_v`, `[n, V]`.
+        method: the verification method, which gives the rule.
+        law: sampling scheme.
+        width: number of children; fewer are drawn if no probability is left.
+        targets: target distributions `P_v`, `[n, V]`.
+        drafts: draft distributions `Q_v`, `[n, V]`.
         scale: prefix scales `a_v`, `[n]`.
         generator: source of the draws, on the CPU.
 
     Returns:
-        `[n, width]`, by rank.
+        Probabilities by rank, `[n, width]`.
     """
     count = len(targets)
     fixed, sampled = split_slots(width, law)
@@ -160,14 +159,14 @@ def child_chances(
         ranked, probabilities = top_tokens(drafts, min(fixed, drafts.shape[1]))
         pairs = zip(ranked.tolist(), probabilities.tolist(), strict=True)
         best = [[token for token, chance in zip(*pair, strict=True) if chance > 0] for pair in pairs]
-    decisions = [NodeSlots(tuple(own), sampled) for own in best]
+    decisions = [NodeSlots(tuple(tokens), sampled) for tokens in best]
     uniforms = torch.rand(count * sampled, generator=generator, dtype=torch.float64).to(drafts.device)
     drawn = draw_sampled(decisions, drafts, law, uniforms)
     slots, parents, tokens_of = [ROOT] * count, [-1] * count, [0] * count
     ranks: list[tuple[int, int]] = []
-    for node, (own, random) in enumerate(zip(best, drawn, strict=True)):
-        for rank, token in enumerate([*own, *random]):
-            slots.append(FIXED if rank < len(own) else SAMPLED)
+    for node, (top, random) in enumerate(zip(best, drawn, strict=True)):
+        for rank, token in enumerate([*top, *random]):
+            slots.append(FIXED if rank < len(top) else SAMPLED)
             parents.append(node)
             tokens_of.append(token)
             ranks.append((node, rank))
@@ -178,18 +177,18 @@ def child_chances(
     for group in forest.topology.groups(np.unique([node for node, _ in ranks])):
         rows = index(group.nodes, targets.device)
         coupling = method.rule.couple(siblings_of(forest, targets, group, scale[rows]))
-        # Not clamped: one draw's share may exceed 1, their mean does not.
+        # Not clamped: a single draw may exceed 1, the mean over draws does not.
         shares = coupling.children / positive(scale[rows])[:, None]
         chances[group.nodes, : shares.shape[1]] = shares.double().cpu().numpy()
     return chances
 
 
 def probing_shape(law: str, width: int, expanded: int, depth: int) -> Shape:
-    """A tree that spends its nodes where rounds usually go.
+    """Make a shape whose nodes are where rounds usually go.
 
     Args:
-        law: draft law.
-        width: children of every inner node.
+        law: sampling scheme.
+        width: number of children of every inner node.
         expanded: number of inner nodes.
         depth: largest depth.
 

@@ -1,26 +1,27 @@
-"""Trees that may suit a machine."""
+"""Candidates: trees that may be fast on this machine."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from univer.drafting.base import Draft
 from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import parse_tree
-from univer.engine.plan import TreePlan, default_tree
+from univer.engine.plan import TreePlan
 from univer.methods import Method
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
 from univer.tuning.planner import Plan
 
-# Planned trees, of those that the programme rates best, that are measured.
+# Number of planned trees that are measured, the fastest by the planner's estimate.
 PLANNED = 4
-# Thresholds of growing trees, as multiples of what a node costs in tokens.
+# Thresholds of growing trees, as multiples of the cost of a node in tokens, and their limits.
 PRICES = (0.5, 1.0, 2.0)
 CHEAPEST, DEAREST = 1e-3, 0.3
-# Growing trees put their nodes where they pay, so single ones may be larger than the best static one.
+# Growing trees vary in size, so the largest may exceed the best static tree by this factor.
 ROOM = 2
 
 
@@ -29,13 +30,14 @@ class Candidate:
     """One way to draft.
 
     Attributes:
-        tree: text that `--tree` takes.
-        source: where it comes from: `planned`, the name of a policy, `default`, or `plain` for drafting nothing.
+        tree: text for the option `--tree`.
+        source: its origin: `default` (what `generate` uses if no tree is named), `planned`, the name of a policy, or
+            `plain` for no drafting.
         policy: how its trees grow.
-        taus: by prompt, expected tokens of every round measured.
-        nodes: drafted nodes of every tree.
-        widths: nodes read by the draft, level by level, of every tree.
-        factor: seconds of its real rounds over what the costs say, 1 until it is measured.
+        taus: expected tokens of every round measured, by prompt.
+        nodes: number of drafted nodes of every tree, by prompt.
+        widths: number of nodes that the draft reads on each level of every tree, by prompt.
+        factor: measured time of its rounds divided by the time that the costs predict; 1 until it is measured.
     """
 
     tree: str
@@ -47,28 +49,28 @@ class Candidate:
     factor: float = 1.0
 
     def forecast(self, costs: Costs, prompts: Sequence[int]) -> Forecast:
-        """What to expect.
+        """Return what to expect of it.
 
         Args:
             costs: seconds of every part of a round.
-            prompts: tokens of the prompts measured.
+            prompts: numbers of tokens of the prompts measured.
         """
         rounds = [
-            self.factor * _mean([costs.round_seconds(n, w) for n, w in zip(nodes, widths, strict=True)])
+            self.factor * fmean([costs.round_seconds(n, w) for n, w in zip(nodes, widths, strict=True)])
             for nodes, widths in zip(self.nodes, self.widths, strict=True)
         ]
         return Forecast(
-            tuple(prompts[: len(rounds)]), tuple(map(_mean, self.taus)), tuple(rounds), drafting=self.source != "plain"
+            tuple(prompts[: len(rounds)]), tuple(map(fmean, self.taus)), tuple(rounds), drafting=self.source != "plain"
         )
 
     @property
     def mean_nodes(self) -> float:
         """Mean number of drafted nodes."""
-        return _mean([count for own in self.nodes for count in own])
+        return fmean(count for counts in self.nodes for count in counts)
 
 
 def plain_candidate(texts: int) -> Candidate:
-    """Plain decoding, of which nothing need be measured on contexts.
+    """Return plain decoding as a candidate; it needs no measurement on contexts.
 
     Args:
         texts: number of prompts.
@@ -77,7 +79,7 @@ def plain_candidate(texts: int) -> Candidate:
 
 
 def tree_text(parents: Sequence[int]) -> str:
-    """The text that `--tree` takes for a parent list.
+    """Return the text for the option `--tree` that stands for a parent list.
 
     Example:
         >>> tree_text([-1, 0, 0]), tree_text([-1, 0, 1])
@@ -98,21 +100,24 @@ def list_candidates(
     *,
     greedy: bool,
 ) -> list[Candidate]:
-    """Candidates that the method takes.
+    """List candidates that the method supports.
+
+    The tree that `generate` uses for this draft and method if none is named is always among them, unless it is larger
+    than `max_nodes`.
 
     Args:
-        plans: planned trees with their tokens per second, the best first, at least one.
+        plans: planned trees with their tokens per second, the fastest first, at least one.
         costs: seconds of every part of a round.
         draft: the draft.
         method: the verification method.
-        order: sibling order, or None for the method's own.
-        max_nodes: largest tree.
+        order: sibling order; None for the method's default.
+        max_nodes: largest tree, root excluded.
         greedy: whether the temperature is 0.
     """
-    texts = {tree_text(plan.parents): "planned" for plan, _ in plans[:PLANNED]}
-    default = default_tree(draft, method, "fixed" if greedy else method.draft_law).name
-    if parse_tree(default).max_nodes <= max_nodes:
-        texts.setdefault(default, "default")
+    default = TreePlan(None, draft, method, order, greedy=greedy).policy
+    texts = {default.name: "default"} if default.max_nodes <= max_nodes else {}
+    for plan, _ in plans[:PLANNED]:
+        texts.setdefault(tree_text(plan.parents), "planned")
     if method.draft_law != "chain" and not draft.fixed_only:
         for tree in growing_texts(*plans[0], costs, max_nodes):
             texts.setdefault(tree, tree.partition(":")[0])
@@ -122,23 +127,23 @@ def list_candidates(
         try:
             TreePlan(policy, draft, method, order, greedy=greedy)
         except ValueError:
-            # A rule or a sibling order that does not take trees of this kind.
+            # The rule or the sibling order does not support trees of this kind.
             continue
         found.append(Candidate(tree, source, policy))
     return found
 
 
 def growing_texts(plan: Plan, speed: float, costs: Costs, max_nodes: int) -> list[str]:
-    """Growing trees about as large as the best planned one.
+    """List growing trees of about the size of the best planned tree.
 
-    At `s` tokens per second a node that makes the round longer by `c` seconds pays if it adds `s c` tokens, and a level
-    that costs `d` seconds if it adds `s d`: those are the thresholds of the policies.
+    At `s` tokens per second, a node that takes `c` seconds pays if it adds `s c` tokens, and a level that takes `d`
+    seconds pays if it adds `s d` tokens. These are the thresholds of the policies.
 
     Args:
-        plan: the best planned tree.
+        plan: the fastest planned tree.
         speed: its tokens per second.
         costs: seconds of every part of a round.
-        max_nodes: largest tree.
+        max_nodes: largest tree, root excluded.
     """
     depth = len(plan.widths)
     size = min(max_nodes, plan.nodes + 2)
@@ -156,7 +161,7 @@ def growing_texts(plan: Plan, speed: float, costs: Costs, max_nodes: int) -> lis
 
 
 def with_mean(candidate: Candidate) -> Candidate | None:
-    """The same growing trees, held to their mean size by each request's own counts; None for other trees.
+    """Return the candidate `grow` with a threshold that keeps its mean size in every request; None for others.
 
     Args:
         candidate: a candidate that was measured.
@@ -165,7 +170,3 @@ def with_mean(candidate: Candidate) -> Candidate | None:
         return None
     tree = f"{candidate.tree},mean={max(1.0, candidate.mean_nodes):.3g}"
     return Candidate(tree, candidate.source, parse_tree(tree))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

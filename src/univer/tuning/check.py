@@ -1,4 +1,4 @@
-"""A forecast against real texts on prompts that nothing was measured on."""
+"""Check of a forecast against real texts, on prompts that were not used for measuring."""
 
 from __future__ import annotations
 
@@ -13,25 +13,22 @@ from univer.engine import generate
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
 
-# A forecast that is further off than this is said to be.
+# Relative error from which a forecast is reported as wrong.
 TOLERANCE = 0.15
 WARM_UP_TOKENS = 4
 
 
 @dataclass
 class Check:
-    """Forecast and measurement, text by text.
-
-    Both take in the reading of the prompt: the forecast by the prompt's length, the measurement as `univer generate`
-    prints it.
+    """Predicted and measured time, text by text; both include the prefill.
 
     Attributes:
-        prompts: tokens of each prompt.
-        tokens: new tokens of each text.
-        rounds: rounds of each text.
-        predicted: seconds that the forecast says.
-        measured: seconds that the text took.
-        taus: tokens per round, where a round was not cut short.
+        prompts: number of tokens of each prompt.
+        tokens: number of new tokens of each text.
+        rounds: number of rounds of each text.
+        predicted: predicted seconds of each text.
+        measured: measured seconds of each text.
+        taus: tokens per round of the texts that have a complete round.
     """
 
     prompts: list[int] = field(default_factory=list)
@@ -43,17 +40,17 @@ class Check:
 
     @property
     def predicted_speed(self) -> float:
-        """Tokens per second of all texts together, as predicted."""
+        """Predicted tokens per second of all texts together."""
         return sum(self.tokens) / sum(self.predicted)
 
     @property
     def measured_speed(self) -> float:
-        """Tokens per second of all texts together, as measured."""
+        """Measured tokens per second of all texts together."""
         return sum(self.tokens) / sum(self.measured)
 
     @property
     def error(self) -> float:
-        """How far the forecast is above what was measured, as a share of it."""
+        """Relative error of the predicted speed, positive if it is too high."""
         return self.predicted_speed / self.measured_speed - 1
 
     @property
@@ -62,7 +59,7 @@ class Check:
         return abs(self.error) <= TOLERANCE
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists for JSON."""
+        """Return everything as plain numbers and lists for JSON."""
         names = ("predicted_speed", "measured_speed", "error", "holds")
         return {**vars(self), **({name: getattr(self, name) for name in names} if self.tokens else {})}
 
@@ -81,23 +78,23 @@ def check_forecast(
     progress: Callable[[int, int], None] = lambda done, total: None,
     into: Check | None = None,
 ) -> Check:
-    """Generate texts and compare their speed with the forecast.
+    """Generate texts and compare their speed with a forecast.
 
     Args:
         target: a causal language model.
-        draft: what `generate` takes.
-        prompts: prompts `[1, L]`, other than those that the forecast was made on.
+        draft: a draft, as for `generate`.
+        prompts: prompts `[1, L]`, not those that the forecast is based on.
         policy: how trees grow.
         options: further options of `generate`.
         forecast: the forecast.
-        costs: what reading the prompts costs.
+        costs: gives the time of the prefill.
         new_tokens: length limit of every text.
-        seed: of the texts.
-        progress: called with the number of texts done and that of all.
-        into: filled while the work goes on.
+        seed: random seed of the texts.
+        progress: called with the number of finished texts and the number of all.
+        into: result to fill, so that it is complete if the work is interrupted.
 
     Returns:
-        Both, text by text.
+        Predicted and measured time, text by text.
     """
     check = into if into is not None else Check()
     for number, ids in enumerate(prompts):

@@ -1,4 +1,4 @@
-"""What trees bring on contexts of sample texts, by exact laws of outcomes."""
+"""Acceptance of trees on contexts from sample texts, from exact outcome distributions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from univer.engine import Sampling
 from univer.engine.contexts import Context, SampledText, drafted_trees
 from univer.methods import Method
 from univer.tuning.acceptance import AcceptanceCounts
+from univer.tuning.alternating import AlternatingPolicy
 from univer.tuning.candidates import Candidate
-from univer.tuning.watch import Turns
 from univer.verdict import end_law
 
 Progress = Callable[[int, int], None]
@@ -23,24 +23,24 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Contexts:
-    """Places in texts of the target's own at which trees are drafted.
+    """Places in texts sampled from the target at which trees are drafted.
 
     Attributes:
         target: a causal language model.
         draft: the draft.
         texts: the texts with the places.
-        judge: the method that decides.
-        law: draft law of the trees.
-        order: sibling order, or None for the method's own.
-        sampling: settings of the target's laws.
-        draft_sampling: settings of the draft's laws.
-        seed: of all draws.
+        method: the verification method.
+        law: sampling scheme of the trees.
+        order: sibling order; None for the method's default.
+        sampling: sampling settings of the target.
+        draft_sampling: sampling settings of the draft.
+        seed: random seed of all draws.
     """
 
     target: Any
     draft: Draft
     texts: Sequence[SampledText]
-    judge: Method
+    method: Method
     law: str
     order: str | None
     sampling: Sampling
@@ -52,50 +52,50 @@ class Contexts:
 
         Args:
             counts: counts to add to.
-            progress: called with the number of trees done and that of all.
+            progress: called with the number of finished trees and the number of all.
         """
-        watched = Turns((parse_tree(counts.probe()),))
+        policy = AlternatingPolicy((parse_tree(counts.probe()),))
         generator = torch.Generator().manual_seed(self.seed)
         total, done = sum(len(text.places) for text in self.texts), 0
         for number, text in enumerate(self.texts):
-            for context in self._trees(number, text, [watched]):
-                counts.add(context.tree, context.laws, watched.log[-1].asked, generator)
+            for context in self._trees(number, text, [policy]):
+                counts.add(context.tree, context.laws, policy.records[-1].expanded, generator)
                 done += 1
                 progress(done, total)
 
     def measure(self, candidates: Sequence[Candidate], progress: Progress = lambda done, total: None) -> None:
-        """Measure candidates on the same contexts and note it in them.
+        """Measure candidates on the same contexts and record the results in them.
 
-        What a round is expected to bring is told from the exact law of its outcome. Policies that learn from verdicts
-        are given one, drawn from that law; on each text they begin anew.
+        The expected tokens of a round follow from its exact outcome distribution. Policies that learn from verdicts get
+        one that is drawn from this distribution; they start anew on each text.
 
         Args:
             candidates: the candidates.
-            progress: called with the number of trees done and that of all.
+            progress: called with the number of finished trees and the number of all.
         """
-        watched = [Turns((candidate.policy,)) for candidate in candidates]
+        policies = [AlternatingPolicy((candidate.policy,)) for candidate in candidates]
         generator = torch.Generator()
         total, done = sum(len(text.places) for text in self.texts) * len(candidates), 0
         for number, text in enumerate(self.texts):
             found: list[list[tuple[float, int, tuple[int, ...]]]] = [[] for _ in candidates]
-            for turn, context in enumerate(self._trees(number, text, watched)):
-                place = turn % len(candidates)
-                turns, tree = watched[place], context.tree
-                ends = end_law(tree, context.laws, self.judge, self.order).double().cpu()
+            for index, context in enumerate(self._trees(number, text, policies)):
+                place = index % len(candidates)
+                policy, tree = policies[place], context.tree
+                ends = end_law(tree, context.laws, self.method, self.order).double().cpu()
                 accepted = float(ends @ torch.from_numpy(tree.topology.depths).double())
-                seen = turns.log[-1]
-                found[place].append((1 + accepted, seen.nodes, seen.widths))
+                record = policy.records[-1]
+                found[place].append((1 + accepted, record.nodes, record.widths))
                 generator.manual_seed(self.seed + context.place)
-                turns.started[-1].settle(tree, tree.topology.path(int(ends.multinomial(1, generator=generator))))
+                policy.growers[-1].settle(tree, tree.topology.path(int(ends.multinomial(1, generator=generator))))
                 done += 1
                 progress(done, total)
-            for candidate, own in zip(candidates, found, strict=True):
-                taus, nodes, widths = zip(*own, strict=True)
+            for candidate, measured in zip(candidates, found, strict=True):
+                taus, nodes, widths = zip(*measured, strict=True)
                 candidate.taus.append(list(taus))
                 candidate.nodes.append(list(nodes))
                 candidate.widths.append(list(widths))
 
-    def _trees(self, number: int, text: SampledText, policies: Sequence[Turns]) -> Iterator[Context]:
+    def _trees(self, number: int, text: SampledText, policies: Sequence[AlternatingPolicy]) -> Iterator[Context]:
         return drafted_trees(
             self.target,
             self.draft,

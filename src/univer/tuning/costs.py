@@ -1,8 +1,8 @@
-"""What a round costs on this machine, as a function of its tree."""
+"""The time of a round on this machine, as a function of its tree."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -11,32 +11,32 @@ from univer.drafting.shapes import Shape, from_parents
 from univer.tuning.curve import Curve, rising_curve
 from univer.tuning.timing import TimedRound, Timings
 
-# A node gets no more children than this where costs are measured: the sibling order `gain` takes up to 10.
+# Largest number of children of a node in trees for measuring costs; the sibling order `gain` supports up to 10.
 MOST_CHILDREN = 8
 
 
 @dataclass(frozen=True)
 class Costs:
-    r"""Seconds of everything that a round of the engine consists of.
+    r"""Seconds of every part of a round of the engine.
 
-        round = root + sum_l level(w_l) + target(n + 1) + laws(n + 1) + verification(sum_l w_l) + cache
+        round = root + sum_l levels(w_l) + target(n + 1) + distributions(n + 1) + verification(sum_l w_l) + cache
 
-    with `n` drafted nodes and `w_l` nodes read by the draft below the root, by level.
+    with `n` drafted nodes and `w_l` nodes that the draft reads on level `l` below the root.
 
     Attributes:
-        target: target pass, by rows.
-        laws: from logits to laws, by rows.
-        root: drafting the first level, with what the draft reads of the committed text.
-        levels: a further level of the draft, by the nodes that it reads.
-        verification: the verdict, by nodes with children.
-        cache: keeping the accepted path.
+        target: target pass, by number of tokens.
+        distributions: from logits to distributions, by number of tokens.
+        root: first level of the draft, including the committed tokens that it reads.
+        levels: each further level of the draft, by number of nodes read.
+        verification: the verdict, by number of nodes with children.
+        cache: keeping the accepted path in the caches.
         plain: a whole round of plain decoding.
-        prompt: reading the prompt by the target, by its tokens.
-        draft_prompt: reading the prompt by the draft.
+        prompt: prefill of the target, by number of tokens.
+        draft_prompt: prefill of the draft, by number of tokens.
     """
 
     target: Curve
-    laws: Curve
+    distributions: Curve
     root: float
     levels: Curve
     verification: Curve
@@ -46,32 +46,28 @@ class Costs:
     draft_prompt: Curve
 
     def draft_seconds(self, widths: Sequence[int]) -> float:
-        """Time of drafting a tree.
+        """Return the time of drafting a tree.
 
         Args:
-            widths: nodes read at every level, the root's first.
+            widths: number of nodes read on each level, the root's level first.
         """
         return self.root + sum(map(self.levels, widths[1:]))
 
     def round_seconds(self, nodes: int, widths: Sequence[int]) -> float:
-        """Time of a round; a plain one where the draft is not asked.
+        """Return the time of a round; without any level that of plain decoding.
 
         Args:
-            nodes: drafted nodes, the root left out.
-            widths: nodes read at every level, the root's first.
+            nodes: number of drafted nodes, root excluded.
+            widths: number of nodes read on each level, the root's level first.
         """
         if not widths:
             return self.plain
-        reading = self.target(nodes + 1) + self.laws(nodes + 1)
+        reading = self.target(nodes + 1) + self.distributions(nodes + 1)
         return self.draft_seconds(widths) + reading + self.verification(sum(widths)) + self.cache
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists for JSON."""
-        return {name: value.to_dict() if isinstance(value, Curve) else value for name, value in vars(self).items()}
 
     @staticmethod
     def from_dict(table: Mapping[str, Any]) -> Costs:
-        """The costs that `to_dict` wrote."""
+        """Make the costs whose fields were written as JSON."""
         parts: dict[str, Any] = {
             name: Curve.from_dict(value) if isinstance(value, Mapping) else float(value)
             for name, value in table.items()
@@ -80,11 +76,11 @@ class Costs:
 
 
 def cost_shapes(law: str, max_nodes: int) -> list[Shape]:
-    """Trees to measure costs on: a few branches of one to three levels, so that every width is read once or twice.
+    """List trees to measure costs on: a few branches of one to three levels, so that each width occurs once or twice.
 
     Args:
-        law: draft law.
-        max_nodes: largest tree of interest, the root left out; some are a little larger.
+        law: sampling scheme.
+        max_nodes: largest tree of interest, root excluded; some shapes are slightly larger.
 
     Example:
         >>> [len(shape.parents) for shape in cost_shapes("greedy", 8)]
@@ -93,9 +89,10 @@ def cost_shapes(law: str, max_nodes: int) -> list[Shape]:
     shapes = []
     width = 1
     while width <= (1 if law == "chain" else max(1, max_nodes)):
-        own = [_branches(width, depth, law) for depth in ((1, 2, 3) if width <= MOST_CHILDREN else (2, 3))]
-        fitting = [shape for shape in own if len(shape.parents) - 1 <= 1.25 * max_nodes]
-        # The first and the last tell what is between them.
+        depths = (1, 2, 3) if width <= MOST_CHILDREN else (2, 3)
+        possible = [_branches(width, depth, law) for depth in depths]
+        fitting = [shape for shape in possible if len(shape.parents) - 1 <= 1.25 * max_nodes]
+        # The costs of the shape in between follow from the first and the last.
         shapes += [shape for shape in fitting if shape in (fitting[0], fitting[-1])]
         width *= 2
     if law == "chain":
@@ -114,10 +111,10 @@ def _branches(width: int, depth: int, law: str) -> Shape:
 
 
 def fit_costs(timings: Timings) -> Costs:
-    """Costs from timed rounds.
+    """Fit costs to timed rounds.
 
-    Every figure is a median, of the rounds of equal size. The first level of the draft is taken from trees that have no
-    other; a wider level is what a tree costs more than its narrower ones, whose costs are then known.
+    Each figure is a median over the rounds of equal size. The cost of the draft's first level is that of trees with one
+    level. The cost of a further level is the rest after the narrower levels of the tree, from the narrowest up.
 
     Args:
         timings: rounds of several shapes.
@@ -127,7 +124,7 @@ def fit_costs(timings: Timings) -> Costs:
     """
     rounds = timings.rounds
     if not rounds or not timings.plain or not timings.prompts:
-        raise ValueError("no round was timed: costs cannot be told")
+        raise ValueError("no round was timed: there is nothing to fit costs to")
     root, levels = _draft_costs(rounds)
     prompt: dict[int, list[float]] = {}
     draft_prompt: dict[int, list[float]] = {}
@@ -135,13 +132,14 @@ def fit_costs(timings: Timings) -> Costs:
         tree = root + sum(map(levels, entry.widths[1:])) if entry.widths else 0.0
         prompt.setdefault(entry.tokens, []).append(entry.target)
         draft_prompt.setdefault(entry.tokens, []).append(max(0.0, entry.draft - tree))
+    # Rounds of plain decoding read a single token.
+    target, distributions = (
+        rising_curve(_by(rounds, phase, lambda entry: entry.nodes + 1) | {1: [entry[phase] for entry in timings.plain]})
+        for phase in ("target", "laws")
+    )
     return Costs(
-        target=rising_curve(
-            _by(rounds, "target", lambda entry: entry.nodes + 1) | {1: [entry["target"] for entry in timings.plain]}
-        ),
-        laws=rising_curve(
-            _by(rounds, "laws", lambda entry: entry.nodes + 1) | {1: [entry["laws"] for entry in timings.plain]}
-        ),
+        target=target,
+        distributions=distributions,
         root=root,
         levels=levels,
         verification=rising_curve(_by(rounds, "verification", lambda entry: sum(entry.widths))),
@@ -152,7 +150,8 @@ def fit_costs(timings: Timings) -> Costs:
     )
 
 
-def _by(rounds: Sequence[TimedRound], phase: str, size: Any) -> dict[int, list[float]]:
+def _by(rounds: Sequence[TimedRound], phase: str, size: Callable[[TimedRound], int]) -> dict[int, list[float]]:
+    """Seconds of a phase by size."""
     table: dict[int, list[float]] = {}
     for entry in rounds:
         table.setdefault(size(entry), []).append(entry.seconds[phase])
@@ -160,11 +159,11 @@ def _by(rounds: Sequence[TimedRound], phase: str, size: Any) -> dict[int, list[f
 
 
 def _draft_costs(rounds: Sequence[TimedRound]) -> tuple[float, Curve]:
-    """Time of the first level and of the others by width."""
+    """Time of the first level, and of the others by width."""
     spent: dict[tuple[int, ...], list[float]] = {}
     for entry in rounds:
         spent.setdefault(tuple(sorted(entry.widths[1:])), []).append(entry.seconds["draft"])
-    # Drafts without a model may never get to a tree of one level; their levels cost next to nothing.
+    # Drafts without a model may never draft a tree of one level; their levels cost next to nothing.
     first = min(spent, key=len)
     root = median(spent.pop(first))
     known: dict[int, list[float]] = {}

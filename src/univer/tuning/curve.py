@@ -1,4 +1,4 @@
-"""A cost as a function of a size: medians of measurements, made rising, with straight lines between them."""
+"""A cost as a function of a size: medians of measurements, made non-decreasing, with straight lines between them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 
 @dataclass(frozen=True)
 class Curve:
     """A cost that never falls with the size.
 
-    Between the sizes measured it is a straight line, below the smallest constant. Beyond the largest it goes on with
-    the mean slope of the upper half of the sizes: a single noisy pair does not decide it.
+    It is linear between the sizes measured and constant below the smallest. Above the largest it continues with the
+    mean slope of the upper half of the sizes, so that a single noisy pair does not decide the slope.
 
     Attributes:
         sizes: sizes measured, rising.
-        seconds: cost at each of them, never falling.
+        seconds: cost at each size, non-decreasing.
     """
 
     sizes: tuple[int, ...]
     seconds: tuple[float, ...]
 
     def __call__(self, size: float) -> float:
-        """Cost at a size, in seconds.
+        """Return the cost at a size, in seconds.
 
         Example:
             >>> Curve((1, 3), (1.0, 2.0))(2)
@@ -38,24 +39,20 @@ class Curve:
             return self.seconds[-1] + slope * beyond
         return float(np.interp(size, self.sizes, self.seconds))
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """Plain lists for JSON."""
-        return {"sizes": list(self.sizes), "seconds": list(self.seconds)}
-
     @staticmethod
-    def from_dict(table: Any) -> Curve:
-        """The curve that `to_dict` wrote."""
+    def from_dict(table: Mapping[str, Any]) -> Curve:
+        """Make the curve whose fields were written as JSON."""
         return Curve(tuple(int(size) for size in table["sizes"]), tuple(float(value) for value in table["seconds"]))
 
 
 def rising_curve(measured: Mapping[int, Sequence[float]]) -> Curve:
-    """The curve through the medians of measurements.
+    """Fit a curve to the medians of measurements by isotonic regression.
 
-    Neighbours that fall are pooled to their mean, weighed by the number of measurements (the nearest rising sequence in
-    least squares).
+    The costs are the non-decreasing sequence nearest to the medians in least squares, weighted by the number of
+    measurements of each size.
 
     Args:
-        measured: seconds by size, at least one of each.
+        measured: seconds by size, at least one value per size.
 
     Raises:
         ValueError: nothing was measured.
@@ -65,13 +62,8 @@ def rising_curve(measured: Mapping[int, Sequence[float]]) -> Curve:
         (1.0, 2.25, 2.25)
     """
     if not measured:
-        raise ValueError("there is no measurement to draw a curve through")
-    pools: list[tuple[float, int, int]] = []
-    for size in sorted(measured):
-        value, weight, count = float(np.median(measured[size])), len(measured[size]), 1
-        while pools and pools[-1][0] > value:
-            other, mass, members = pools.pop()
-            value, weight, count = (value * weight + other * mass) / (weight + mass), weight + mass, count + members
-        pools.append((value, weight, count))
-    seconds = tuple(value for value, _, count in pools for _ in range(count))
-    return Curve(tuple(sorted(measured)), seconds)
+        raise ValueError("there is no measurement to fit a curve to")
+    sizes = sorted(measured)
+    medians = [float(np.median(measured[size])) for size in sizes]
+    fitted = isotonic_regression(medians, weights=[len(measured[size]) for size in sizes])
+    return Curve(tuple(sizes), tuple(fitted.x.tolist()))

@@ -1,4 +1,4 @@
-"""Expected tokens per second, from tokens per round, seconds per round and what comes before the rounds."""
+"""Expected tokens per second, from tokens per round, seconds per round and the prefill."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from univer.tuning.costs import Costs
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a tree does on some prompts, one entry for each.
+    """What to expect of a tree on some prompts, one entry per prompt.
 
-    A text of `K` new tokens has one from the prompt's last row and then rounds of `tau` tokens, the last of which
-    reaches beyond the end by `(tau - 1) / 2` on average:
+    Of `K` new tokens the prefill yields the first, and each round `tau`. The last round exceeds the text by
+    `(tau - 1) / 2` tokens on average, so
 
         rounds = (K - 1 + (tau - 1) / 2) / tau
 
-    The speed is that of all texts together: all tokens over the time of all, the reading of the prompts included, which
-    is what `univer generate` prints.
+    The speed is that of all texts together: all tokens divided by all time, prefill included, as `univer generate`
+    prints it.
 
     Attributes:
-        prompts: tokens of each prompt.
-        taus: tokens per round on each.
-        rounds: seconds per round on each.
-        drafting: whether the draft is asked at all, and so reads the prompts as well.
+        prompts: number of tokens of each prompt.
+        taus: tokens per round on each prompt.
+        rounds: seconds per round on each prompt.
+        drafting: whether there is a draft, which then reads the prompts as well.
     """
 
     prompts: tuple[int, ...]
@@ -33,13 +33,9 @@ class Forecast:
     rounds: tuple[float, ...]
     drafting: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists for JSON."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
-
     @staticmethod
     def from_dict(table: Mapping[str, Any]) -> Forecast:
-        """The forecast that `to_dict` wrote."""
+        """Make the forecast whose fields were written as JSON."""
         parts: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in table.items()}
         return Forecast(**parts)
 
@@ -55,16 +51,16 @@ class Forecast:
 
     @property
     def decoding_speed(self) -> float:
-        """Tokens per second of long texts: the prompts, which weigh ever less, left out."""
+        """Tokens per second without the prefill, which long texts approach."""
         return self.tau / self.round_seconds
 
     def speed(self, costs: Costs, new_tokens: int, prompts: Sequence[int] | None = None) -> float:
-        """Tokens per second of texts, their prompts included.
+        """Return the tokens per second of texts, prefill included.
 
         Args:
-            costs: what reading the prompts costs.
-            new_tokens: tokens of every text, at least 1.
-            prompts: tokens of other prompts, on which the means over these are expected.
+            costs: gives the time of the prefill.
+            new_tokens: number of new tokens of every text, at least 1.
+            prompts: numbers of tokens of other prompts; the means over the measured prompts are assumed for them.
         """
         if prompts is None:
             parts = list(zip(self.prompts, self.taus, self.rounds, strict=True))
@@ -78,10 +74,10 @@ class Forecast:
 
 
 def rounds_of(new_tokens: int, tau: float) -> float:
-    """Expected number of rounds of a text.
+    """Return the expected number of rounds of a text.
 
     Args:
-        new_tokens: its new tokens, at least 1.
+        new_tokens: number of new tokens, at least 1.
         tau: tokens per round.
 
     Example:

@@ -1,4 +1,4 @@
-"""The best static tree of every size and depth, by dynamic programming over the chances of acceptance."""
+"""The best static tree of every size and depth, by dynamic programming over acceptance probabilities."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from univer.drafting.shapes import depths_of
+from univer.topology import Floats, Ints
+
 Chances = Sequence[Sequence[Sequence[float]]]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A tree and what to expect of it.
+    """A static tree with its expected acceptance.
 
     Attributes:
         parents: `[N]`, -1 for the root, level by level, siblings by rank.
-        accepted: expected number of accepted tokens of a round.
+        accepted: expected number of accepted tokens per round.
     """
 
     parents: tuple[int, ...]
@@ -26,25 +27,23 @@ class Plan:
 
     @property
     def nodes(self) -> int:
-        """Number of drafted nodes, the root left out."""
+        """Number of drafted nodes, root excluded."""
         return len(self.parents) - 1
 
     @property
     def widths(self) -> list[int]:
-        """Number of inner nodes by depth: what the draft reads level by level."""
+        """Number of inner nodes by depth, which is what the draft reads on each level."""
         return inner_widths(self.parents)
 
 
 def inner_widths(parents: Sequence[int]) -> list[int]:
-    """Number of inner nodes by depth.
+    """Count the inner nodes by depth.
 
     Example:
         >>> inner_widths([-1, 0, 0, 1, 1, 2])
         [1, 2]
     """
-    depths = [0] * len(parents)
-    for node, parent in enumerate(parents[1:], start=1):
-        depths[node] = depths[parent] + 1
+    depths = depths_of(parents)
     widths = [0] * (max(depths) + 1)
     for node in set(parents) - {-1}:
         widths[depths[node]] += 1
@@ -52,24 +51,25 @@ def inner_widths(parents: Sequence[int]) -> list[int]:
 
 
 def best_plans(chances: Chances, max_nodes: int, max_depth: int) -> Iterator[Plan]:
-    r"""The trees with the most accepted tokens, one for every number of nodes and every limit of the depth.
+    r"""Find the trees with the most accepted tokens, one for every number of nodes and every depth limit.
 
-    With `p_d(m, j)` the chance that a round which keeps a node of depth `d` with `m` children goes on to the `j`-th of
-    them, the best subtree of `n` nodes below a node of depth `d` is worth
+    Let `p_d(m, j)` be the probability that a round which keeps a node of depth `d` with `m` children continues to the
+    `j`-th of them. The best subtree of `n` nodes below a node of depth `d` adds
 
         F_d(n) = max over m >= 1 and n_1 + .. + n_m = n - m of sum_j p_d(m, j) (1 + F_{d+1}(n_j)),    F_d(0) = 0,
 
-    and `F = -inf` where the depth limit leaves no room. The chances may depend on the number of siblings, as those of
-    rules with sampled children do; otherwise this is the dynamic programme of Sequoia. Cost per depth limit `D`:
-    `O(D M^2 N^2)`.
+    accepted tokens, and `F = -inf` if the depth limit leaves no room. This is the dynamic programme of Sequoia, except
+    that the probabilities may depend on the number of siblings, as they do for rules with sampled children. Cost for a
+    depth limit `D`: `O(D M^2 N^2)`.
 
     Args:
-        chances: `chances[d][m - 1][j]`; deeper than the table the last entry holds. Sums over `j` are at most 1.
-        max_nodes: largest number of nodes, the root left out.
+        chances: `p_d(m, j)` as `chances[d][m - 1][j]`; below the last depth its last entry holds. Sums over `j` are at
+            most 1.
+        max_nodes: largest number of nodes, root excluded.
         max_depth: largest depth.
 
     Yields:
-        For every depth limit from 1 on the best tree of every size that has nodes at that depth.
+        For every depth limit from 1 on, the best tree of every size that has nodes at that depth.
 
     Raises:
         ValueError: a limit below 1 or an empty table.
@@ -82,9 +82,9 @@ def best_plans(chances: Chances, max_nodes: int, max_depth: int) -> Iterator[Pla
         [((-1, 0), 0.5), ((-1, 0, 0), 0.75), ((-1, 0, 1), 0.75)]
     """
     if max_nodes < 1 or max_depth < 1:
-        raise ValueError(f"a tree to plan has at least one node and one level, not {max_nodes} and {max_depth}")
+        raise ValueError(f"a planned tree needs at least one node and one level, got {max_nodes} and {max_depth}")
     if not chances or not chances[0]:
-        raise ValueError("there are no chances of acceptance to plan with")
+        raise ValueError("there are no acceptance probabilities to plan with")
     for limit in range(1, min(max_depth, max_nodes) + 1):
         programme = _Programme(chances, max_nodes, limit)
         for size in range(limit, max_nodes + 1):
@@ -94,21 +94,21 @@ def best_plans(chances: Chances, max_nodes: int, max_depth: int) -> Iterator[Pla
 
 
 def fastest(plans: Iterator[Plan], round_seconds: Callable[[int, Sequence[int]], float]) -> list[tuple[Plan, float]]:
-    """Plans with their expected tokens per second, the fastest first.
+    """Sort plans by their expected tokens per second.
 
     Args:
         plans: the plans.
-        round_seconds: time of a round whose tree has so many nodes (the root left out) and such inner widths.
+        round_seconds: time of a round by number of nodes (root excluded) and widths of its tree.
 
     Returns:
-        `(1 + accepted) / seconds` beside each plan.
+        Each plan with `(1 + accepted) / seconds`, the fastest first.
     """
     rated = [(plan, (1 + plan.accepted) / round_seconds(plan.nodes, plan.widths)) for plan in plans]
     return sorted(rated, key=lambda pair: (-pair[1], pair[0].nodes))
 
 
 class _Programme:
-    """The dynamic programme for one limit of the depth.
+    """The dynamic programme for one depth limit.
 
     Args:
         chances: see `best_plans`.
@@ -120,9 +120,9 @@ class _Programme:
         nothing = np.full(size + 1, -np.inf)
         nothing[0] = 0.0
         self._values = nothing
-        # By depth, from the root down: for every number of nodes the best number of children, and for every width and
-        # rank the number of nodes given to the child of that rank, the later ones having been served.
-        self._choices: list[tuple[NDArray[np.int64], list[list[NDArray[np.int64]]]]] = []
+        # By depth, from the root down: the best number of children for every number of nodes, and for every number of
+        # children and every rank, how many of the nodes left for this and all later children go below this child.
+        self._choices: list[tuple[Ints, list[list[Ints]]]] = []
         for depth in reversed(range(limit)):
             table = chances[min(depth, len(chances) - 1)]
             below = 1 + self._values
@@ -133,7 +133,7 @@ class _Programme:
             self._values[0] = 0.0
 
     def plan(self, size: int) -> Plan | None:
-        """The best tree of this size, or None if there is none."""
+        """Return the best tree of this size, or None if there is none."""
         if not np.isfinite(self._values[size]):
             return None
         parents = [-1]
@@ -152,27 +152,27 @@ class _Programme:
         return Plan(tuple(parents), float(self._values[size]))
 
 
-def _share(row: Sequence[float], below: Floats, size: int) -> tuple[Floats, list[NDArray[np.int64]]]:
-    """The best way to share nodes among children.
+def _share(row: Sequence[float], below: Floats, size: int) -> tuple[Floats, list[Ints]]:
+    """Share nodes among children in the best way.
 
     Args:
-        row: chance of each child by rank.
-        below: worth of a child that is kept, by the number of nodes below it, `[size + 1]`.
+        row: acceptance probability of each child by rank.
+        below: accepted tokens that a kept child brings, by the number of nodes below it, `[size + 1]`.
         size: largest number of nodes.
 
     Returns:
-        The best worth of `n` nodes in all, `[size + 1]`, and for every rank how many nodes go below that child when
-        `n` are left for it and all later ones.
+        The most accepted tokens with `n` nodes in all, `[size + 1]`; and for every rank, how many nodes go below that
+        child if `n` are left for it and all later children.
     """
     worth = np.full(size + 1, -np.inf)
     worth[0] = 0.0
     total, given = np.indices((size + 1, size + 1))
     rest = total - 1 - given
-    shares: list[NDArray[np.int64]] = []
+    shares: list[Ints] = []
     for chance in reversed(row):
-        # A chance of 0 must not turn what is impossible into NaN.
-        own = np.where(np.isfinite(below), chance * np.where(np.isfinite(below), below, 0.0), -np.inf)
-        options = np.where(rest >= 0, own[given] + worth[np.maximum(rest, 0)], -np.inf)
+        # A probability of 0 times -inf must stay -inf and not become NaN.
+        child = np.where(np.isfinite(below), chance * np.where(np.isfinite(below), below, 0.0), -np.inf)
+        options = np.where(rest >= 0, child[given] + worth[np.maximum(rest, 0)], -np.inf)
         shares.insert(0, options.argmax(1))
         worth = options.max(1)
     return worth, shares

@@ -1,10 +1,10 @@
-"""The result of tuning as a small file that other commands accept."""
+"""The result of tuning, as a small file that other commands read."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,21 @@ from univer.models.machine import machine
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
 
-FORMAT = "univer tune 1"
+# Name and version of the file format.
+NAME, VERSION = "univer tune", 2
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What was found for one target with one draft and one method on one machine.
+    """The result of tuning for one target, draft, method and machine.
 
     Attributes:
         settings: target, its fingerprint, draft (as given, and by name), method, order, sampling settings, data type,
             device, seed, machine and versions.
-        tree: the chosen tree, as `--tree` takes it; None if tuning ended before one was chosen.
-        forecast: what to expect of it; None likewise.
+        tree: the chosen tree, as text for the option `--tree`; None if tuning was interrupted before one was chosen.
+        forecast: what to expect of the tree; None without one.
         costs: seconds of every part of a round; None if they were not measured.
-        details: tables for people: chances of acceptance, candidates, plain decoding, the check.
+        details: acceptance probabilities, candidates, plain decoding, and the check of the forecast.
     """
 
     settings: Mapping[str, Any]
@@ -41,43 +42,43 @@ class Profile:
 
     @property
     def policy(self) -> TreePolicy:
-        """How trees grow; what `generate(tree=...)` takes.
+        """The chosen tree as a policy, e.g. for `generate(tree=...)`.
 
         Raises:
-            ValueError: tuning ended before a tree was chosen.
+            ValueError: tuning was interrupted before a tree was chosen.
         """
         if self.tree is None:
             raise ValueError("tuning was interrupted before a tree was chosen: run 'univer tune' again")
         return parse_tree(self.tree)
 
     def speed(self, prompt_tokens: int, new_tokens: int) -> float | None:
-        """Expected tokens per second of a text, its prompt included; None without a forecast.
+        """Return the expected tokens per second of a text, prefill included; None without a forecast.
 
         Args:
-            prompt_tokens: tokens of the prompt.
-            new_tokens: tokens of the text, at least 1.
+            prompt_tokens: number of tokens of the prompt.
+            new_tokens: number of new tokens, at least 1.
         """
         if self.forecast is None or self.costs is None:
             return None
         return self.forecast.speed(self.costs, new_tokens, [prompt_tokens])
 
     def check(self, target: Any, draft_name: str, method: str | None = None) -> None:
-        """Refuse what the profile was not made for.
+        """Check that the profile was made for this target, draft and method.
 
         Args:
             target: the target model.
             draft_name: name of the draft.
-            method: name of the method; None where several are compared.
+            method: name of the method; None if several are compared.
 
         Raises:
-            ValueError: with what the profile is for and what was given.
+            ValueError: it was not; the message names both.
         """
         settings = self.settings
-        advice = "name the same, or run 'univer tune' for this one"
-        if (own := fingerprint(target)) != settings["fingerprint"]:
+        advice = "use the same one, or run 'univer tune' for this one"
+        if (given := fingerprint(target)) != settings["fingerprint"]:
             raise ValueError(
                 f"the profile was made for the target {settings['target']} (fingerprint {settings['fingerprint']}), "
-                f"not for {model_name(target)} ({own}): {advice}"
+                f"not for {model_name(target)} ({given}): {advice}"
             )
         if draft_name != settings["draft_name"]:
             raise ValueError(f"the profile was made for the draft {settings['draft_name']}, not {draft_name}: {advice}")
@@ -85,14 +86,14 @@ class Profile:
             raise ValueError(f"the profile was made for the method {settings['method']}, not {method}: {advice}")
 
     def differences(self, target: Any, sampling: Mapping[str, Any]) -> list[str]:
-        """What differs from the conditions of the profile without making it wrong: the text stays exact.
+        """List conditions that differ from those of the profile and may change the speed; the text stays exact.
 
         Args:
             target: the target model.
-            sampling: settings of the request by name.
+            sampling: sampling settings of the request by name.
 
         Returns:
-            A phrase for each difference.
+            A phrase per difference.
         """
         here = machine()
         then = {**self.settings["machine"], **self.settings}
@@ -101,18 +102,11 @@ class Profile:
         return [f"{name} {value} instead of {then[name]}" for name, value in now.items() if then.get(name) != value]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, text and lists for JSON."""
-        return {
-            "format": FORMAT,
-            "settings": dict(self.settings),
-            "tree": self.tree,
-            "forecast": self.forecast.to_dict() if self.forecast else None,
-            "costs": self.costs.to_dict() if self.costs else None,
-            "details": dict(self.details),
-        }
+        """Return everything as plain numbers, text and lists for JSON."""
+        return {"format": f"{NAME} {VERSION}", **asdict(self)}
 
     def save(self, path: Path) -> None:
-        """Write the profile to a file."""
+        """Write the profile to a file, atomically; its folder is made."""
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, self.to_dict())
 
@@ -124,13 +118,13 @@ def load_profile(path: str | Path) -> Profile:
         path: file that `univer tune` wrote.
 
     Raises:
-        ValueError: the file is no profile.
+        ValueError: the file is not a profile, or one of another version.
         OSError: it cannot be read.
     """
     try:
         table = json.loads(Path(path).read_text(encoding="utf-8"))
-        if table["format"] != FORMAT:
-            raise ValueError(f"format {table['format']!r}, this version reads {FORMAT!r}")
+        if table["format"] != f"{NAME} {VERSION}":
+            raise ValueError(f"format {table['format']!r}, this version reads '{NAME} {VERSION}'")
         forecast, costs = table["forecast"], table["costs"]
         return Profile(
             table["settings"],
@@ -140,9 +134,18 @@ def load_profile(path: str | Path) -> Profile:
             table["details"],
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no profile of 'univer tune' ({error}): run it again") from error
+        raise ValueError(f"{path} is not a profile that this 'univer tune' wrote ({error}): run it again") from error
+
+
+def is_profile(path: Path) -> bool:
+    """Whether a file was written by `univer tune`, by any version."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(table, dict) and str(table.get("format", "")).startswith(NAME)
 
 
 def dtype_name(target: Any) -> str:
-    """Data type of a target's weights."""
+    """Return the name of the data type of a target's weights."""
     return str(target.dtype).removeprefix("torch.")

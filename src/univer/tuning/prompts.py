@@ -1,4 +1,4 @@
-"""Prompts to tune on and others to check on."""
+"""Prompts to measure on, and other prompts to check the forecast on."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from univer.runtime.checks import context_limit
 def split_prompts(
     path: Path | None, target: Any, tokenizer: Any, fit: int, held_out: int, room: int
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Prompts to measure on and other prompts to check on, kind after kind in turn.
+    """Choose prompts to measure on and other prompts to check on, cycling through the kinds of task.
 
     Args:
-        path: JSONL file of prompts; None for those that come with the package to train on, never those of its reports.
-        target: the target, whose context limits the prompts' length.
+        path: JSONL file of prompts; None for the package's training prompts, which its reports never use.
+        target: the target, whose context limits the length of the prompts.
         tokenizer: its tokenizer.
-        fit: how many to measure on.
-        held_out: how many others to check on. A file with too few leaves a third of them for that.
-        room: tokens that must fit behind a prompt; longer prompts are passed over.
+        fit: number of prompts to measure on.
+        held_out: number of prompts to check on. Of a file with too few prompts, a third is used for that.
+        room: number of tokens that must fit after a prompt; longer prompts are skipped.
 
     Returns:
-        Both as token ids `[1, L]`.
+        Both lists of prompts, as token ids `[1, L]`.
 
     Raises:
         ValueError: no prompt is short enough.
@@ -43,8 +43,8 @@ def split_prompts(
             break
     if not fitting:
         raise ValueError(
-            f"no prompt of {source} leaves room for {room} tokens in the {limit} positions of the target: give shorter "
-            "prompts, or ask for smaller trees and shorter texts"
+            f"no prompt of {source} leaves room for {room} tokens in the {limit} positions of the target: use shorter "
+            "prompts, smaller trees or shorter texts"
         )
     return _split(fitting, fit, held_out)
 

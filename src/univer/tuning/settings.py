@@ -15,21 +15,21 @@ class TuneSettings:
 
     Attributes:
         method: the verification method.
-        order: sibling order, or None for the method's own.
-        sampling: settings of the target's laws.
-        draft_sampling: settings of the draft's laws.
-        draft_temperature: what the caller asked for, for the record; `draft_sampling` is what counts.
-        max_nodes: largest tree, the root left out.
+        order: sibling order; None for the method's default.
+        sampling: sampling settings of the target.
+        draft_sampling: sampling settings of the draft.
+        draft_temperature: temperature that the user gave for the draft, only written to the profile.
+        max_nodes: largest tree, root excluded.
         max_depth: deepest tree.
-        width: most children of a node.
-        contexts: contexts per prompt.
-        new_tokens: length of the texts that contexts are taken from, and of those of the check.
-        repeats: rounds timed per shape.
-        seed: of texts, draws and turns.
-        generation_config: in place of the target's.
+        width: largest number of children of a node.
+        contexts: number of contexts per prompt.
+        new_tokens: length of the texts that contexts are taken from, and of the texts of the check.
+        repeats: number of rounds timed per shape.
+        seed: random seed of texts, draws and the order of timed trees.
+        generation_config: generation configuration in place of the target's.
 
     Raises:
-        ValueError: a number out of range.
+        ValueError: a number is out of range.
     """
 
     method: Method
@@ -49,13 +49,13 @@ class TuneSettings:
     def __post_init__(self) -> None:
         for name in ("max_nodes", "max_depth", "width", "contexts", "repeats"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.new_tokens < 2:
-            raise ValueError(f"new_tokens must be at least 2, not {self.new_tokens}")
+            raise ValueError(f"new_tokens must be at least 2, got {self.new_tokens}")
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of `generate`."""
+        """Options for `generate`."""
         sampling = self.sampling
         return {
             "method": self.method,
@@ -69,7 +69,7 @@ class TuneSettings:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and text for JSON."""
+        """Return the settings as plain numbers and text for JSON."""
         numbers = ("draft_temperature", "max_nodes", "max_depth", "width", "contexts", "new_tokens", "repeats", "seed")
         return {
             "method": self.method.name,

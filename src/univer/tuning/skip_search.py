@@ -1,4 +1,4 @@
-"""A short search for the layers that a target can best do without as its own draft."""
+"""A short search for the layers that a target should skip when it drafts for itself."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from univer.runtime.features import decoder_layers
 from univer.runtime.runner import TreeRunner
 from univer.tuning.skip_set import SkipSet
 
-# A pass is timed below a text of this length, so many times.
+# Length of the cached text below which passes are timed, and number of timed passes.
 TIMED_CONTEXT = 64
 TIMED_PASSES = 12
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text on which laws are compared.
+    """A text on which distributions are compared.
 
     Attributes:
-        tokens: token ids, the prompt first, then what the target continued it with.
+        tokens: token ids of the prompt, followed by those of the target's answer.
         start: number of tokens of the prompt.
     """
 
@@ -36,28 +36,28 @@ class Text:
 
 @dataclass
 class SkipSearch:
-    r"""Finds layers to skip by taking them out one after the other.
+    r"""Beam search for layers to skip.
 
-    First every layer is left out alone. Then the best `beam` sets of each size are extended by every one of the
-    `shortlist` layers that were missed least, as long as there are fewer than `most`. What counts is how near the
-    draft's laws `Q` stay to the target's `P` on the given texts, by `sum_x min(P(x), Q(x))`. Everything measured stays
-    in `found`, so a search that is interrupted loses nothing.
+    First every layer is skipped alone. Then the best `beam` sets of each size are extended by each of the `shortlist`
+    layers that changed least when skipped alone, up to `most` layers. The score of a set is the mean overlap
+    `sum_x min(P(x), Q(x))` of the draft distribution `Q` with the target's `P` on the given texts. `found` holds
+    everything measured, so an interrupted search loses nothing.
 
     Args:
         target: a causal language model of transformers.
-        texts: texts of the target's own, see `Text`; their laws are kept, `V` floats per position.
-        laws: from logits `[n, V]` to laws, e.g. `Sampling(temperature=0.6).laws`.
+        texts: texts sampled from the target; the search keeps their distributions in memory, `V` floats per position.
+        distributions: maps logits `[n, V]` to distributions `[n, V]`, e.g. `Sampling(temperature=0.6).laws`.
         most: largest number of layers to skip.
-        beam: sets of each size that are followed up.
-        shortlist: layers that are considered after the first.
-        timed: whether passes are timed: those of the target and of half of it, between which the others lie.
+        beam: number of sets of each size that are extended.
+        shortlist: number of layers considered after the first.
+        timed: whether to time passes of the target and of half its layers, from which the others are interpolated.
 
     Attributes:
         found: all sets measured.
         target_seconds: time of a target pass over one token; None before the search or without timing.
 
     Raises:
-        ValueError: a number is out of range, there are no positions to compare, or the target's layers cannot be
+        ValueError: a number is out of range, there is no position to compare, or layers of this target cannot be
             skipped.
 
     References:
@@ -67,7 +67,7 @@ class SkipSearch:
 
     target: Any
     texts: Sequence[Text]
-    laws: Callable[[Tensor], Tensor]
+    distributions: Callable[[Tensor], Tensor]
     most: int = 6
     beam: int = 1
     shortlist: int = 12
@@ -79,23 +79,23 @@ class SkipSearch:
     def __post_init__(self) -> None:
         self._total = len(decoder_layers(self.target)[2])
         if self._total < 2:
-            raise ValueError("the target has a single layer: there is none to skip")
+            raise ValueError("the target has only one layer, which cannot be skipped")
         for name in ("most", "beam", "shortlist"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not any(len(text.tokens) - text.start > 0 < text.start for text in self.texts):
-            raise ValueError("there is nothing to compare laws on: every text ends with its prompt, or has none")
+            raise ValueError("there is no position to compare: each text needs a prompt and an answer")
         self.most = min(self.most, self._total - 1, self.shortlist)
 
     @property
     def trials(self) -> int:
-        """Largest number of sets that the search measures."""
+        """Largest number of sets that the search may measure."""
         candidates = min(self.shortlist, self._total)
         return self._total + sum(self.beam * (candidates - size + 1) for size in range(2, self.most + 1))
 
     @property
     def best(self) -> list[SkipSet]:
-        """The set of largest overlap of every size."""
+        """The set of largest overlap of each size."""
         best: dict[int, SkipSet] = {}
         for entry in self.found:
             size = len(entry.layers)
@@ -105,11 +105,11 @@ class SkipSearch:
 
     @property
     def chosen(self) -> SkipSet | None:
-        """The set of the fastest chain, or of the largest overlap where no pass was timed."""
+        """The set with the fastest chain, or with the largest overlap if no pass was timed."""
         return max(self.best, key=lambda entry: (entry.chain[1] if entry.chain else 0.0, entry.overlap), default=None)
 
     def run(self, progress: Callable[[int], None] = lambda done: None) -> list[SkipSet]:
-        """Search.
+        """Run the search.
 
         Args:
             progress: called with the number of sets measured so far.
@@ -120,7 +120,7 @@ class SkipSearch:
         with torch.inference_mode():
             if self.timed:
                 self._time_passes()
-            expected = [self.laws(logits) for logits in self._logits(self.target)]
+            expected = [self.distributions(logits) for logits in self._logits(self.target)]
             level = self._level([(layer,) for layer in range(self._total)], expected, progress)
             shortlist = [entry.layers[0] for entry in level[: self.shortlist]]
             for _ in range(1, self.most):
@@ -132,31 +132,32 @@ class SkipSearch:
     def _level(
         self, sets: Sequence[tuple[int, ...]], expected: Sequence[Tensor], progress: Callable[[int], None]
     ) -> list[SkipSet]:
-        """Measure sets of one size; the best first."""
+        """Measure sets of one size and sort them, the best first."""
         level = []
         for layers in sets:
-            shares = [
-                torch.minimum(self.laws(logits), laws).sum(-1)
-                for logits, laws in zip(self._logits(skip_layers(self.target, layers).model), expected, strict=True)
+            draft = skip_layers(self.target, layers).model
+            overlaps = [
+                torch.minimum(self.distributions(logits), targets).sum(-1)
+                for logits, targets in zip(self._logits(draft), expected, strict=True)
             ]
             seconds = None
             if self.target_seconds is not None:
                 seconds = max(0.0, self.target_seconds - len(layers) * self._layer_seconds)
-            level.append(SkipSet(layers, float(torch.cat(shares).double().mean()), seconds, self.target_seconds))
+            level.append(SkipSet(layers, float(torch.cat(overlaps).double().mean()), seconds, self.target_seconds))
             self.found.append(level[-1])
             progress(len(self.found))
         level.sort(key=lambda entry: (-entry.overlap, entry.layers))
         return level
 
     def _time_passes(self) -> None:
-        """Time passes of the target and of half of it; a pass takes so much per layer and so much besides."""
+        """Time passes of the target and of half its layers; the time of a pass is linear in the number of layers."""
         half = self._total // 2
         shorter = skip_layers(self.target, range(half)).model
         self.target_seconds, seconds = pass_seconds([self.target, shorter], self.texts[0].tokens)
         self._layer_seconds = max(0.0, self.target_seconds - seconds) / half
 
     def _logits(self, model: Any) -> Iterator[Tensor]:
-        """Logits `[n, V]` at the places of each text that the target's own tokens were drawn at."""
+        """Yield logits `[n, V]` at those positions of each text from which the target's answer was sampled."""
         limited = "logits_to_keep" in inspect.signature(model.forward).parameters
         device = model.get_input_embeddings().weight.device
         for text in self.texts:
@@ -167,23 +168,26 @@ class SkipSearch:
 
 
 def pass_seconds(models: Sequence[Any], tokens: Sequence[int]) -> list[float]:
-    """Time of a pass over one token below a cached text, in seconds.
+    """Time a pass over one token below a cached text.
 
-    The models take turns, and the shortest of the passes of each counts: other work on the machine only ever adds.
+    The models alternate. The shortest pass of each counts, because other work on the machine only adds time.
 
     Args:
         models: causal language models of transformers.
         tokens: token ids to fill the text with.
+
+    Returns:
+        Seconds for each model.
     """
     runners = [TreeRunner(model) for model in models]
     times: list[list[float]] = [[] for _ in models]
     for runner in runners:
         runner.extend((list(tokens) * (TIMED_CONTEXT // len(tokens) + 1))[:TIMED_CONTEXT])
     for _ in range(TIMED_PASSES):
-        for runner, own in zip(runners, times, strict=True):
+        for runner, measured in zip(runners, times, strict=True):
             start = time.perf_counter()
-            # Reading a value waits for the device.
+            # Reading a value synchronises with the device.
             runner.read_nodes(tokens[:1], [-1])[0, 0].item()
-            own.append(time.perf_counter() - start)
+            measured.append(time.perf_counter() - start)
             runner.keep([])
-    return [min(own) for own in times]
+    return [min(measured) for measured in times]

@@ -1,4 +1,4 @@
-"""Layers that a target skips as its own draft: what that costs and brings."""
+"""Layers that a target skips when it drafts for itself: cost and acceptance."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ LONGEST_CHAIN = 16
 
 @dataclass(frozen=True)
 class SkipSet:
-    """Layers to skip and what that costs and brings.
+    """Layers to skip, with the cost and the acceptance of the resulting draft.
 
     Attributes:
-        layers: numbers of the layers left out, rising.
-        overlap: mean over the positions of `sum_x min(P(x), Q(x))`: the chance that a token drawn from the draft is
-            accepted.
+        layers: indices of the skipped layers, rising.
+        overlap: mean over the positions of `sum_x min(P(x), Q(x))`, the probability that a token sampled from the draft
+            is accepted.
         seconds: time of a draft pass over one token; None if nothing was timed.
-        target_seconds: that of a target pass.
+        target_seconds: time of a target pass over one token; None likewise.
     """
 
     layers: tuple[int, ...]
@@ -33,16 +33,16 @@ class SkipSet:
 
     @property
     def draft(self) -> str:
-        """The text that names the draft."""
+        """The text for the option `--draft`."""
         return skip_text(self.layers)
 
     @property
     def chain(self) -> tuple[int, float] | None:
-        """Length of the best chain and its speed over that of plain decoding, see `best_chain`."""
+        """Length and speed-up of the best chain, see `best_chain`; None if nothing was timed."""
         return None if self.cost is None else best_chain(self.overlap, self.cost)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, text and lists."""
+        """Return everything as plain numbers, text and lists for JSON."""
         length, ratio = self.chain or (None, None)
         return {
             "draft": self.draft,
@@ -56,16 +56,16 @@ class SkipSet:
 
 
 def best_chain(overlap: float, cost: float) -> tuple[int, float]:
-    """The best length of a chain and its speed over that of plain decoding.
+    """Find the chain length with the largest speed-up over plain decoding.
 
         max over L >= 1 of (1 - a^(L + 1)) / ((1 - a) (L c + 1))
 
     Args:
-        overlap: `a`, the chance that a drafted token is accepted, taken as equal everywhere.
+        overlap: `a`, the probability that a drafted token is accepted, assumed to be the same everywhere.
         cost: `c`, the cost of a draft pass in target passes.
 
     Returns:
-        The length, at most `LONGEST_CHAIN`, and the ratio.
+        The length, at most `LONGEST_CHAIN`, and the speed-up.
 
     References:
         Leviathan et al., arXiv 2211.17192, Theorem 3.8.
@@ -82,10 +82,10 @@ def best_chain(overlap: float, cost: float) -> tuple[int, float]:
 
 
 def skip_text(layers: Sequence[int]) -> str:
-    """The text that names a draft without some layers.
+    """Return the text for the option `--draft` that skips some layers.
 
     Args:
-        layers: their numbers, rising.
+        layers: indices of the layers, rising.
 
     Example:
         >>> skip_text([3, 16, 17, 18])

@@ -11,20 +11,20 @@ from torch import Tensor
 from univer.drafting.growth import TreePolicy
 from univer.engine import Generation, generate_rounds
 from univer.runtime.checks import context_limit
-from univer.tuning.watch import Turns
+from univer.tuning.alternating import AlternatingPolicy
 
-# Rounds timed on one prompt before the next is read: costs hang on the length of the text.
+# Rounds timed on one prompt before the next, because costs depend on the length of the text.
 ROUNDS_PER_PROMPT = 10
 
 
 @dataclass(frozen=True)
 class TimedRound:
-    """One round.
+    """One timed round.
 
     Attributes:
-        policy: number of the policy that grew its tree.
-        nodes: drafted nodes, the root left out.
-        widths: nodes read at every level, the root's first.
+        policy: index of the policy that grew its tree.
+        nodes: number of drafted nodes, root excluded.
+        widths: number of nodes read on each level, the root's level first.
         seconds: time by phase of the engine.
     """
 
@@ -41,13 +41,13 @@ class TimedRound:
 
 @dataclass(frozen=True)
 class TimedPrompt:
-    """The reading of one prompt.
+    """One timed prefill.
 
     Attributes:
-        tokens: its length.
+        tokens: number of tokens of the prompt.
         target: time of the target's prefill.
-        draft: time of the start of the draft and of its first tree, in which it reads the prompt.
-        widths: nodes read at every level of that tree.
+        draft: time of starting the draft and of its first tree, for which it reads the prompt.
+        widths: number of nodes read on each level of that tree.
     """
 
     tokens: int
@@ -58,12 +58,12 @@ class TimedPrompt:
 
 @dataclass
 class Timings:
-    """What was timed so far.
+    """Everything timed so far.
 
     Attributes:
         rounds: rounds with a tree.
-        plain: time by phase of rounds of plain decoding.
-        prompts: one entry per prompt read.
+        plain: rounds of plain decoding, time by phase.
+        prompts: one entry per prefill.
     """
 
     rounds: list[TimedRound] = field(default_factory=list)
@@ -83,44 +83,44 @@ def time_rounds(
     progress: Callable[[int, int], None] = lambda done, total: None,
     into: Timings | None = None,
 ) -> Timings:
-    """Time rounds of policies that take turns, with plain rounds in between.
+    """Time rounds of alternating policies, with rounds of plain decoding in between.
 
-    The prompts are read in turn, the first of them once more before that, as a warm-up that is not counted. The rounds
-    are those of `generate`: real texts, real verdicts, the engine's own clock.
+    The prompts are used one after the other; the first one is also used before that for a warm-up, which is not
+    counted. Texts and verdicts are those of `generate`, and so is the clock.
 
     Args:
         target: a causal language model.
-        draft: what `generate` takes.
+        draft: a draft, as for `generate`.
         prompts: prompts `[1, L]`.
         policies: how trees grow.
         options: further options of `generate`.
-        repeats: rounds of each policy.
-        seed: of the texts and the turns.
-        progress: called with the number of rounds timed and that of all.
-        into: filled while the work goes on.
+        repeats: number of rounds of each policy.
+        seed: random seed of the texts and of the order of the policies.
+        progress: called with the number of rounds timed and the number of all.
+        into: result to fill, so that it is complete if the work is interrupted.
 
     Returns:
         The timings.
 
     Raises:
-        ValueError: a prompt leaves no room for a single round.
+        ValueError: a prompt leaves no room for a round.
     """
     timings = into if into is not None else Timings()
-    turns = Turns(tuple(policies), seed)
+    policy = AlternatingPolicy(tuple(policies), seed)
     wanted = repeats * len(policies)
     number, counted = -1, 0
     while counted < wanted:
         ids = prompts[max(number, 0) % len(prompts)]
-        own = Timings()
+        timed = Timings()
         rounds = max(len(policies), ROUNDS_PER_PROMPT) if number < 0 else min(ROUNDS_PER_PROMPT, wanted - counted)
-        _time_text(target, draft, ids, turns, options, rounds=rounds, seed=seed + number + 1, into=own)
+        _time_text(target, draft, ids, policy, options, rounds=rounds, seed=seed + number + 1, into=timed)
         if number >= 0:
-            if not own.rounds:
-                raise ValueError(f"a prompt of {ids.shape[1]} tokens leaves no room for a round of {turns.name}")
-            timings.rounds += own.rounds
-            timings.plain += own.plain
-            timings.prompts += own.prompts
-            counted += len(own.rounds)
+            if not timed.rounds:
+                raise ValueError(f"a prompt of {ids.shape[1]} tokens leaves no room for a round of {policy.name}")
+            timings.rounds += timed.rounds
+            timings.plain += timed.plain
+            timings.prompts += timed.prompts
+            counted += len(timed.rounds)
             progress(min(counted, wanted), wanted)
         number += 1
     return timings
@@ -130,15 +130,15 @@ def _time_text(
     target: Any,
     draft: Any,
     ids: Tensor,
-    turns: Turns,
+    policy: AlternatingPolicy,
     options: Mapping[str, Any],
     *,
     rounds: int,
     seed: int,
     into: Timings,
 ) -> None:
-    """Time some rounds on one prompt; in the first one the draft reads the prompt, so it counts for that."""
-    room = (rounds + 2) * (turns.max_depth + 1)
+    """Time some rounds on one prompt; the first one, in which the draft reads the prompt, counts as its prefill."""
+    room = (rounds + 2) * (policy.max_depth + 1)
     limit = context_limit(target)
     request = {
         **options,
@@ -146,7 +146,7 @@ def _time_text(
         "eos_token_id": None,
         "seed": seed,
     }
-    drafted = generate_rounds(target, draft, ids, **{**request, "tree": turns})
+    drafted = generate_rounds(target, draft, ids, **{**request, "tree": policy})
     plain = generate_rounds(target, None, ids, **request)
     before = dict(drafted.stats.seconds)
     _advance(plain)
@@ -158,17 +158,17 @@ def _time_text(
         if step.round is None:
             before = {**after, "prefill": before["prefill"], "draft": before["draft"]}
             continue
-        seen = turns.log[-1]
+        record = policy.records[-1]
         if len(drafted.stats.rounds) == 1:
-            into.prompts.append(TimedPrompt(ids.shape[1], spent["prefill"], spent["draft"], seen.widths))
+            into.prompts.append(TimedPrompt(ids.shape[1], spent["prefill"], spent["draft"], record.widths))
         else:
-            into.rounds.append(TimedRound(seen.policy, seen.nodes, seen.widths, spent))
+            into.rounds.append(TimedRound(record.policy, record.nodes, record.widths, spent))
             into.plain.append(_advance(plain))
         before = after
 
 
 def _advance(generation: Generation) -> dict[str, float]:
-    """Time by phase of the next step."""
+    """Run the next step and return its time by phase."""
     before = dict(generation.stats.seconds)
     next(generation, None)
     return {phase: spent - before[phase] for phase, spent in generation.stats.seconds.items()}

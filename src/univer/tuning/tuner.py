@@ -1,4 +1,4 @@
-"""Tuning from start to end: texts, costs, acceptance, plans, candidates, a choice, and a check of it."""
+"""Tuning from start to end: costs, sample texts, acceptance, plans, candidates, a choice, and a check of it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch import Tensor
 from univer.drafting.base import Draft
 from univer.drafting.eagle.shipped import fingerprint
 from univer.drafting.growth import Static
+from univer.drafting.shapes import Shape
 from univer.engine.contexts import SampledText, sample_text
 from univer.engine.plan import TreePlan
 from univer.engine.stopping import eos_tokens
@@ -26,38 +27,37 @@ from univer.tuning.costs import Costs, cost_shapes, fit_costs
 from univer.tuning.planner import Plan, best_plans, fastest
 from univer.tuning.profile import Profile, dtype_name
 from univer.tuning.settings import TuneSettings
+from univer.tuning.stages import Progress, Stages, estimate_seconds
 from univer.tuning.timing import Timings, time_rounds
 
-# Depths at which acceptance is told apart.
+# Number of depths at which acceptance is distinguished.
 DEPTHS = 6
-# Candidates whose real rounds are timed.
+# Number of candidates whose real rounds are timed.
 SHORTLIST = 6
-# Rounds that count for the mean of all candidates where the time of one is told.
-LEAN = 5
-# Length of the texts that speeds are told for: what `univer generate` writes unless told otherwise.
+# Rounds by which the timing of one candidate is drawn towards the mean of all candidates.
+PRIOR = 5
+# Length of the texts that speeds refer to: the default of `univer generate`.
 TEXT_TOKENS = 128
-
-Tell = Callable[[str, int, int], None]
 
 
 @dataclass
 class Tuning:
-    """Everything found so far; it is complete at any moment, so that an interruption loses nothing.
+    """Everything found so far. It is usable at any moment, so an interruption loses nothing.
 
     Attributes:
         target: a causal language model.
         draft: the draft.
         settings: what to tune for.
-        draft_text: how the caller named the draft.
-        target_text: how the caller named the target.
-        timings: timed rounds of the cost shapes.
+        draft_text: the draft as the user named it.
+        target_text: the target as the user named it.
+        timings: timed rounds of the shapes that costs are measured on.
         costs: seconds of every part of a round.
         counts: acceptance by position.
-        plans: planned trees, the best of every depth, with the speed that the programme sees.
+        plans: planned trees, the best of every depth, with the tokens per second that the planner expects.
         candidates: candidates measured on the contexts.
-        chosen: the fastest of them, plain decoding among them.
-        check: forecast and measurement on other prompts.
-        prompts: tokens of the prompts that contexts are taken from.
+        chosen: the fastest candidate, which may be plain decoding.
+        check: prediction and measurement on other prompts.
+        prompts: numbers of tokens of the prompts that contexts are taken from.
     """
 
     target: Any
@@ -76,64 +76,81 @@ class Tuning:
 
     def __post_init__(self) -> None:
         settings = self.settings
-        # Refused here, before anything is measured.
+        # Raises before anything is measured if method, order and draft do not fit each other.
         plan = TreePlan(None, self.draft, settings.method, settings.order, greedy=settings.sampling.greedy)
         self._law = plan.law
-        self._judge = resolve("membership") if self._law == "fixed" else settings.method
+        self._method = resolve("membership") if self._law == "fixed" else settings.method
 
-    def run(self, fit: Sequence[Tensor], held_out: Sequence[Tensor], tell: Tell = lambda *_: None) -> None:
+    def run(
+        self,
+        fit: Sequence[Tensor],
+        held_out: Sequence[Tensor],
+        progress: Progress = lambda *_: None,
+        estimate: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
         """Measure, choose and check.
 
         Args:
             fit: prompts `[1, L]` to measure on, at least one.
             held_out: other prompts to check the forecast on; none for no check.
-            tell: called with the name of the work, the number of parts done and that of all.
+            progress: called with the name of the current stage, and the work done and the work of all stages in rounds.
+            estimate: called once, before the work starts, with the seconds that it is expected to take.
         """
         settings = self.settings
-        self._measure_costs(fit, tell)
+        shapes = cost_shapes(self._law, settings.max_nodes)
+        stages = Stages.of(settings, len(shapes), len(fit), len(held_out), progress)
+        typical = Static(shapes[len(shapes) // 2])
+        estimate(estimate_seconds(self.target, self.draft, fit[:1], typical, settings.options, stages.total))
+        self._measure_costs(fit, shapes, stages.start("costs"))
+        texts = self._texts(fit, stages.start("sample texts"))
         contexts = Contexts(
             self.target,
             self.draft,
-            self._texts(fit, tell),
-            self._judge,
+            texts,
+            self._method,
             self._law,
             settings.order,
             settings.sampling,
             settings.draft_sampling,
             settings.seed,
         )
-        self.counts = AcceptanceCounts(self._judge, self._law, min(DEPTHS, settings.max_depth), settings.width)
-        contexts.count(self.counts, lambda done, total: tell("acceptance", done, total))
+        self.counts = AcceptanceCounts(self._method, self._law, min(DEPTHS, settings.max_depth), settings.width)
+        contexts.count(self.counts, stages.start("acceptance"))
         self._plan()
-        contexts.measure(self.candidates, lambda done, total: tell("candidates", done, total))
-        self._hold_mean(contexts)
+        contexts.measure(self.candidates, stages.start("candidates"))
+        self._add_constant_size(contexts)
         self.candidates.append(plain_candidate(len(self.prompts)))
-        self._choose(fit, tell)
-        self._check(held_out, tell)
+        self._choose(fit, stages.start("fastest candidates"))
+        self._check(held_out, stages.start("check"))
 
     @property
     def target_name(self) -> str:
-        """How the target is called in reports."""
+        """Name of the target in reports."""
         return self.target_text or model_name(self.target)
 
     def speed(self, candidate: Candidate) -> float:
-        """Expected tokens per second of a candidate on texts of `TEXT_TOKENS`, prompts included."""
+        """Return the expected tokens per second of a candidate on texts of `TEXT_TOKENS` tokens, prefill included."""
         assert self.costs is not None, "candidates are measured after costs"
         return candidate.forecast(self.costs, self.prompts).speed(self.costs, TEXT_TOKENS)
 
     @property
     def plain_speed(self) -> float | None:
-        """Tokens per second of plain decoding on such texts; None before costs and texts are known."""
+        """Expected tokens per second of plain decoding on such texts; None before costs and texts are known."""
         return self.speed(plain_candidate(len(self.prompts))) if self.costs is not None and self.prompts else None
 
+    @property
+    def default(self) -> Candidate | None:
+        """The candidate that `generate` uses if no tree is named; None if it was not measured."""
+        return next((entry for entry in self.candidates if entry.source == "default" and entry.taus), None)
+
     def ranked(self) -> list[Candidate]:
-        """Candidates measured, the fastest first."""
+        """Return the measured candidates, the fastest first."""
         return sorted((entry for entry in self.candidates if entry.taus), key=self.speed, reverse=True)
 
     def profile(self, interrupted: bool = False) -> Profile:
-        """All of it, for a file."""
-        settings, chosen = self.settings, self.chosen
-        found = {
+        """Return everything in the form that is written to a file."""
+        settings, chosen, default = self.settings, self.chosen, self.default
+        described = {
             "target": self.target_name,
             "fingerprint": fingerprint(self.target),
             "draft": self.draft_text or self.draft.name,
@@ -144,7 +161,7 @@ class Tuning:
             "machine": machine(),
         }
         return Profile(
-            found,
+            described,
             chosen.tree if chosen else None,
             chosen.forecast(self.costs, self.prompts) if chosen and self.costs else None,
             self.costs,
@@ -153,6 +170,7 @@ class Tuning:
                 "text_tokens": TEXT_TOKENS,
                 "prompt_tokens": self.prompts,
                 "predicted_tokens_per_second": self.speed(chosen) if chosen else None,
+                "default_tokens_per_second": self.speed(default) if default else None,
                 "plain_tokens_per_second": self.plain_speed,
                 "acceptance": self.counts.table() if self.counts else [],
                 "candidates": [self._row(entry) for entry in self.ranked()],
@@ -173,25 +191,27 @@ class Tuning:
             "decoding_tokens_per_second": forecast.decoding_speed,
         }
 
-    def _measure_costs(self, prompts: Sequence[Tensor], tell: Tell) -> None:
+    def _measure_costs(
+        self, prompts: Sequence[Tensor], shapes: Sequence[Shape], progress: Callable[[int, int], None]
+    ) -> None:
         settings = self.settings
         try:
             time_rounds(
                 self.target,
                 self.draft,
                 prompts,
-                [Static(shape) for shape in cost_shapes(self._law, settings.max_nodes)],
+                [Static(shape) for shape in shapes],
                 settings.options,
                 repeats=settings.repeats,
                 seed=settings.seed,
-                progress=lambda done, total: tell("costs of a round", done, total),
+                progress=progress,
                 into=self.timings,
             )
         finally:
             if self.timings.rounds:
                 self.costs = fit_costs(self.timings)
 
-    def _texts(self, prompts: Sequence[Tensor], tell: Tell) -> list[SampledText]:
+    def _texts(self, prompts: Sequence[Tensor], progress: Callable[[int, int], None]) -> list[SampledText]:
         settings = self.settings
         config = settings.generation_config or getattr(self.target, "generation_config", None)
         ends = eos_tokens("config", config)
@@ -210,7 +230,7 @@ class Tuning:
             )
             texts.append(until_end(text, ids.shape[1], ends))
             self.prompts.append(ids.shape[1])
-            tell("sample texts", number + 1, len(prompts))
+            progress(number + 1, len(prompts))
         return texts
 
     def _plan(self) -> None:
@@ -233,22 +253,22 @@ class Tuning:
             greedy=settings.sampling.greedy,
         )
 
-    def _hold_mean(self, contexts: Contexts) -> None:
-        """Try the best growing trees once more with their size held to its mean by every request's own counts."""
+    def _add_constant_size(self, contexts: Contexts) -> None:
+        """Measure the best candidate `grow` once more, with its mean size kept constant in every request."""
         for entry in self.ranked():
-            held = with_mean(entry)
-            if held is not None:
-                contexts.measure([held])
-                self.candidates.append(held)
+            if (constant := with_mean(entry)) is not None:
+                contexts.measure([constant])
+                self.candidates.append(constant)
                 return
 
-    def _choose(self, prompts: Sequence[Tensor], tell: Tell) -> None:
+    def _choose(self, prompts: Sequence[Tensor], progress: Callable[[int, int], None]) -> None:
         """Time real rounds of the most promising candidates and take the fastest."""
         settings, costs = self.settings, self.costs
         assert costs is not None, "costs were measured before"
         ranked = [entry for entry in self.ranked() if entry.source != "plain"]
         shortlist: list[Candidate] = []
-        for entry in [*{entry.source: entry for entry in reversed(ranked)}.values(), *ranked]:
+        best_of_sources = {entry.source: entry for entry in reversed(ranked)}.values()
+        for entry in [*best_of_sources, *ranked]:
             if entry not in shortlist and len(shortlist) < SHORTLIST:
                 shortlist.append(entry)
         timings = time_rounds(
@@ -259,20 +279,23 @@ class Tuning:
             settings.options,
             repeats=2 * settings.repeats,
             seed=settings.seed,
-            progress=lambda done, total: tell("rounds of the best", done, total),
+            progress=progress,
         )
-        shares: list[list[float]] = [[] for _ in shortlist]
+        ratios: list[list[float]] = [[] for _ in shortlist]
         for timed in timings.rounds:
-            shares[timed.policy].append(timed.total / costs.round_seconds(timed.nodes, timed.widths))
-        common = median(share for own in shares for share in own)
-        # Leaning on what they have in common keeps the choice from falling on lucky timings.
-        factors = [(len(own) * median(own) + LEAN * common) / (len(own) + LEAN) if own else common for own in shares]
+            ratios[timed.policy].append(timed.total / costs.round_seconds(timed.nodes, timed.widths))
+        common = median(ratio for measured in ratios for ratio in measured)
+        # Drawing each factor towards the common one keeps a lucky timing from deciding the choice.
+        factors = [
+            (len(measured) * median(measured) + PRIOR * common) / (len(measured) + PRIOR) if measured else common
+            for measured in ratios
+        ]
         for candidate in ranked:
             candidate.factor = factors[shortlist.index(candidate)] if candidate in shortlist else common
         plain = [entry for entry in self.candidates if entry.source == "plain"]
         self.chosen = max([*shortlist, *plain], key=self.speed)
 
-    def _check(self, prompts: Sequence[Tensor], tell: Tell) -> None:
+    def _check(self, prompts: Sequence[Tensor], progress: Callable[[int, int], None]) -> None:
         if self.chosen is None or self.costs is None or not prompts:
             return
         check_forecast(
@@ -285,17 +308,17 @@ class Tuning:
             self.costs,
             new_tokens=self.settings.new_tokens,
             seed=self.settings.seed,
-            progress=lambda done, total: tell("check", done, total),
+            progress=progress,
             into=self.check,
         )
 
 
 def until_end(text: SampledText, start: int, ends: frozenset[int]) -> SampledText:
-    """A text without the places behind its end, where `generate` would not go on.
+    """Drop the places of a text after its end, where `generate` would have stopped.
 
     Args:
-        text: a text that went on behind its end.
-        start: tokens of the prompt.
+        text: a text that continues after its end.
+        start: number of tokens of the prompt.
         ends: end-of-sequence ids.
 
     Example:

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from univer.drafting.growth.base import Growth
-from univer.drafting.growth.estimates import Floats
+from univer.topology import Floats
 from univer.tree import DraftTree
 
 # Estimates are corrected by range: what is wrong for nearly certain tokens need not be wrong for doubtful ones.

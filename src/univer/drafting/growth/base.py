@@ -21,6 +21,7 @@ __all__ = [
     "Guess",
     "NodeSlots",
     "TreePolicy",
+    "WrappedGrowth",
     "check_number",
     "check_size",
     "policy_name",
@@ -76,6 +77,39 @@ class Growth(Protocol):
     def finish(self, tree: TreeBuilder) -> DraftTree:
         """Make the finished tree, once no node is left to expand."""
         ...
+
+
+class WrappedGrowth:
+    """A growth that passes everything on to another one; subclasses override what they change.
+
+    Args:
+        growth: the other growth.
+    """
+
+    def __init__(self, growth: Growth) -> None:
+        self.growth = growth
+
+    @property
+    def law(self) -> str:
+        return self.growth.law
+
+    @property
+    def depth(self) -> int:
+        return self.growth.depth
+
+    def slots(
+        self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
+    ) -> list[NodeSlots]:
+        """Decide the slots of all nodes of one level; see `Growth`."""
+        return self.growth.slots(tree, nodes, rows, guesses)
+
+    def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
+        """Choose which of the newest nodes to expand; see `Growth`."""
+        return self.growth.frontier(tree, new)
+
+    def finish(self, tree: TreeBuilder) -> DraftTree:
+        """Make the finished tree; see `Growth`."""
+        return self.growth.finish(tree)
 
 
 class Grower(Protocol):

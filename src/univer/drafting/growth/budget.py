@@ -9,8 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from univer.drafting.growth.estimates import Floats
-from univer.topology import Ints
+from univer.topology import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from torch import Tensor
 
 from univer.drafting.columns import EVERY_TOKEN, Columns
 from univer.drafting.growth.base import Guess
 from univer.laws import top_tokens
-
-Floats = NDArray[np.float64]
+from univer.topology import Floats
 
 # Agreement of target and draft, sum_x min(P, Q), by the entropy of the draft distribution in nats.
 ENTROPIES = (0.0, 0.25, 1.0, 2.0, 3.5, 5.0)

@@ -16,9 +16,10 @@ from univer.drafting.growth.adaptive import AdaptiveGrower, Calibration, Thresho
 from univer.drafting.growth.base import Grower, Guess, NodeSlots, check_number, check_size, policy_name
 from univer.drafting.growth.budget import Budget, best_by_count, concave_steps
 from univer.drafting.growth.confidence import ConfidenceGrowth
-from univer.drafting.growth.estimates import Estimates, Floats, candidates
+from univer.drafting.growth.estimates import Estimates, candidates
 from univer.drafting.shapes import Shape, with_slots
 from univer.laws import entropy
+from univer.topology import Floats
 from univer.tree import DraftTree
 
 # Sampling schemes that the policy supports. `iid` is not one: its duplicates are never worth a slot.
