@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-__all__ = ["loading", "print_table", "progress", "standard_output"]
+__all__ = ["duration", "loading", "print_table", "progress", "standard_output"]
 
 
 def standard_output() -> Console:
@@ -32,6 +32,18 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for row in (columns, *rows):
         console.out("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def duration(seconds: float) -> str:
+    """A time in words, roughly.
+
+    Example:
+        >>> duration(40), duration(130), duration(7300)
+        ('40 s', '2 min', '2.0 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager

@@ -48,7 +48,9 @@ def tune(
     max_depth: Annotated[int, typer.Option(min=1, help="Deepest tree.")] = 8,
     width: Annotated[int, typer.Option(min=1, max=10, help="Most children of a node of a planned tree.")] = 6,
     repeats: Annotated[int, typer.Option(min=1, help="Rounds timed for every size.")] = 5,
-    output: Annotated[Path, typer.Option(help="The file for '--tuned'; it must be new.")] = Path("tuned.json"),
+    output: Annotated[
+        Path, typer.Option(help="File to write, for '--tuned'. An earlier result of 'univer tune' is replaced.")
+    ] = Path("tuned.json"),
     seed: Annotated[int, typer.Option(min=0, help="Of texts, draws and turns.")] = 0,
     dtype: Dtype = None,
     device: Device = None,
@@ -60,7 +62,7 @@ def tune(
     try:
         from univer.cli.config import generation_config
         from univer.cli.drafts import default_draft, make_draft
-        from univer.cli.terminal import progress
+        from univer.cli.terminal import duration, progress
         from univer.cli.tune_tables import print_tuning
         from univer.couplings.order import ORDERS
         from univer.engine.drafts import as_draft
@@ -68,6 +70,7 @@ def tune(
         from univer.methods import resolve
         from univer.models import load
         from univer.tuning import TuneSettings, Tuning
+        from univer.tuning.profile import is_profile
         from univer.tuning.prompts import split_prompts
     except ModuleNotFoundError as error:
         raise ValueError(f"tuning needs more packages: pip install 'univer[models]' ({error})") from error
@@ -82,7 +85,8 @@ def tune(
     )
     sampling, draft_sampling = options.sampling, options.draft_laws
     chosen = resolve(method)
-    check_new_file(output)
+    if not is_profile(output):
+        check_new_file(output)
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
     config = generation_config(model, ignore=ignore_config, greedy=sampling.greedy, applied=False)
@@ -108,19 +112,24 @@ def tune(
     fit, held_out = split_prompts(
         prompts, model, tokenizer, count, check, max(new_tokens, 2 * max_depth) + max_depth + 2
     )
-    interrupted = False
+
+    def announce(seconds: float) -> None:
+        if not as_json:
+            typer.echo(f"tuning takes about {duration(seconds)} here; Ctrl-C ends it and keeps the figures", err=True)
+
+    interrupted, saved = False, False
     try:
-        with progress(quiet=as_json) as tell:
-            tuning.run(fit, held_out, tell)
+        with progress(quiet=as_json) as report:
+            tuning.run(fit, held_out, report, announce)
     except KeyboardInterrupt:
         interrupted = True
     finally:
         # Whatever ended the work, what was measured is not lost.
         profile = tuning.profile(interrupted)
         if tuning.costs is not None:
-            profile.save(output)
+            saved = profile.save(output)
     if as_json:
         typer.echo(json.dumps(profile.to_dict(), indent=1))
     else:
-        print_tuning(tuning, output, interrupted)
+        print_tuning(tuning, output, interrupted, saved)
     return 130 if interrupted else 0

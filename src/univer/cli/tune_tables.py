@@ -13,13 +13,14 @@ CANDIDATES = ("tree", "from", "nodes", "tokens a round", "ms a round", "tokens/s
 LONGEST_TREE = 48
 
 
-def print_tuning(tuning: Tuning, output: Path, interrupted: bool) -> None:
+def print_tuning(tuning: Tuning, output: Path, interrupted: bool, saved: bool) -> None:
     """Print what was measured and what was chosen.
 
     Args:
         tuning: what was found.
         output: file that it was written to.
         interrupted: whether the user ended it.
+        saved: whether the file was written.
     """
     console = standard_output()
     if tuning.costs is None:
@@ -38,7 +39,7 @@ def print_tuning(tuning: Tuning, output: Path, interrupted: bool) -> None:
     )
     check = tuning.check
     if tuning.chosen is None:
-        console.print("interrupted before a tree was chosen: the file holds what was measured", soft_wrap=True)
+        console.print("interrupted before a tree was chosen", soft_wrap=True)
     else:
         console.print(f"chosen           {tuning.chosen.tree}", soft_wrap=True)
         console.print(
@@ -46,6 +47,12 @@ def print_tuning(tuning: Tuning, output: Path, interrupted: bool) -> None:
             f"read in that time included; plain decoding {tuning.plain_speed:.1f}",
             soft_wrap=True,
         )
+        if tuning.default and tuning.default is not tuning.chosen:
+            console.print(
+                f"default tree     {tuning.speed(tuning.default):.1f} tokens/s with {tuning.default.tree}, the tree of "
+                "'univer generate' without --tree and --tuned",
+                soft_wrap=True,
+            )
         if tuning.chosen.source == "plain":
             console.print("                 no tree pays with this draft here: nothing is drafted", soft_wrap=True)
     if check.tokens:
@@ -63,7 +70,10 @@ def print_tuning(tuning: Tuning, output: Path, interrupted: bool) -> None:
             )
     if interrupted:
         console.print("                 interrupted: what was measured until then", soft_wrap=True)
-    console.print(f"written to       {output} (use --tuned {output})", soft_wrap=True)
+    if saved:
+        console.print(f"written to       {output} (use --tuned {output})", soft_wrap=True)
+    else:
+        console.print(f"not written      {output} keeps the result of an earlier run, which has a tree", soft_wrap=True)
 
 
 def _print_costs(tuning: Tuning) -> None:

@@ -105,10 +105,19 @@ class Profile:
         """Return everything as plain numbers, text and lists for JSON."""
         return {"format": f"{NAME} {VERSION}", **asdict(self)}
 
-    def save(self, path: Path) -> None:
-        """Write the profile to a file, atomically; its folder is made."""
+    def save(self, path: Path) -> bool:
+        """Write the profile to a file, atomically; its folder is made.
+
+        A profile without a tree, of an interrupted run, does not replace one with a tree.
+
+        Returns:
+            Whether the file was written.
+        """
+        if self.tree is None and is_profile(path, with_tree=True):
+            return False
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, self.to_dict())
+        return True
 
 
 def load_profile(path: str | Path) -> Profile:
@@ -137,13 +146,19 @@ def load_profile(path: str | Path) -> Profile:
         raise ValueError(f"{path} is not a profile that this 'univer tune' wrote ({error}): run it again") from error
 
 
-def is_profile(path: Path) -> bool:
-    """Whether a file was written by `univer tune`, by any version."""
+def is_profile(path: Path, *, with_tree: bool = False) -> bool:
+    """Whether `univer tune`, of any version, wrote a file.
+
+    Args:
+        path: the file; it need not exist.
+        with_tree: whether only a profile with a chosen tree counts.
+    """
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(table, dict) and str(table.get("format", "")).startswith(NAME)
+    written = isinstance(table, dict) and str(table.get("format", "")).startswith(NAME)
+    return written and not (with_tree and table.get("tree") is None)
 
 
 def dtype_name(target: Any) -> str:
