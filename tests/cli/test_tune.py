@@ -1,6 +1,7 @@
 """`univer tune` on a tiny model, and its file in `generate` and `compare`."""
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -156,13 +157,55 @@ def test_bad_input_is_one_line(
     assert error.count("\n") == 1
 
 
-def test_a_file_that_exists_is_not_overwritten(
-    tuned: Path, endless_directory: Path, prompts: Path, capsys: pytest.CaptureFixture[str]
+def test_a_file_that_tune_did_not_write_is_not_overwritten(
+    endless_directory: Path, prompts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = tuned.read_text()
-    assert main(_arguments(endless_directory, prompts, tuned)) == 2
+    output = tmp_path / "notes.json"
+    output.write_text('{"notes": 1}')
+    assert main(_arguments(endless_directory, prompts, output)) == 2
     assert "not overwritten" in capsys.readouterr().err
-    assert tuned.read_text() == before
+    assert output.read_text() == '{"notes": 1}'
+
+
+def test_found_30_tune_a_second_time_replaces_its_default_file_and_says_how_long_it_takes(
+    endless_directory: Path,
+    prompts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = _arguments(endless_directory, prompts, Path("tuned.json"))
+    assert main(arguments) == 0
+    first = json.loads(Path("tuned.json").read_text())
+    progress = capsys.readouterr().err
+    assert re.match(r"tuning takes about \d+ s here", progress)
+    stages = re.findall(r"^([a-z ]+): (\d+) of (\d+)", progress, flags=re.MULTILINE)
+    assert len({total for _, _, total in stages}) == 1
+    assert [int(done) for _, done, _ in stages] == sorted(int(done) for _, done, _ in stages)
+    assert stages[-1][1] == stages[-1][2]
+    assert main([*arguments, "--seed", "7"]) == 0
+    assert first["settings"]["seed"] == 0
+    assert json.loads(Path("tuned.json").read_text())["settings"]["seed"] == 7
+
+
+def test_found_30_tune_interrupted_before_a_choice_keeps_a_finished_result(
+    tuned: Path,
+    endless_directory: Path,
+    prompts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(*given: Any, **named: Any) -> None:
+        raise KeyboardInterrupt
+
+    output = tmp_path / "tuned.json"
+    output.write_text(tuned.read_text())
+    monkeypatch.setattr(import_module("univer.tuning.contexts").Contexts, "measure", interrupted)
+    assert main(_arguments(endless_directory, prompts, output)) == 130
+    assert "keeps the result of an earlier run" in capsys.readouterr().out
+    assert output.read_text() == tuned.read_text()
 
 
 def test_ctrl_c_keeps_what_was_measured(

@@ -15,6 +15,7 @@ from univer.tuning import Profile, load_profile
 from univer.tuning.costs import Costs
 from univer.tuning.curve import Curve
 from univer.tuning.forecast import Forecast
+from univer.tuning.profile import is_profile
 
 LINE = Curve((1, 9), (0.5, 2.5))
 COSTS = Costs(LINE, LINE, 0.25, LINE, LINE, 0.125, plain=1.0, prompt=LINE, draft_prompt=LINE)
@@ -81,12 +82,14 @@ def test_other_conditions_are_named(profile: Profile, target: Any) -> None:
     assert any("instead of 96" in phrase for phrase in elsewhere.differences(target, {}))
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "univer tune 0"}', '{"format": "univer tune 1"}'])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "univer tune 1"}', '{"format": "univer tune 2"}'])
 def test_other_files_are_refused(content: str, tmp_path: Path) -> None:
     file = tmp_path / "tuned.json"
     file.write_text(content)
-    with pytest.raises(ValueError, match="is no profile of 'univer tune'"):
+    with pytest.raises(ValueError, match="is not a profile that this 'univer tune' wrote"):
         load_profile(file)
+    assert is_profile(file) == ("univer" in content)
+    assert not is_profile(tmp_path / "nothing.json")
 
 
 def test_without_a_tree_there_is_nothing_to_generate_with(profile: Profile, tmp_path: Path) -> None:

@@ -10,14 +10,17 @@ from tiny_models import tiny_llama
 from univer.drafting.eagle.checkpoint import save_head
 from univer.drafting.eagle.config import config_for_target
 from univer.drafting.eagle.head import EagleHead
-from univer.engine import Sampling
+from univer.engine import Sampling, generate
 from univer.engine.contexts import sample_text
 from univer.engine.drafts import as_draft
 from univer.methods import resolve
 from univer.tuning import TuneSettings, Tuning
-from univer.tuning.candidates import Candidate
+from univer.tuning.candidates import Candidate, list_candidates
 from univer.tuning.check import Check
 from univer.tuning.contexts import Contexts
+from univer.tuning.costs import Costs
+from univer.tuning.curve import Curve
+from univer.tuning.planner import Plan
 from univer.tuning.profile import Profile
 from univer.tuning.timing import time_rounds
 
@@ -34,7 +37,15 @@ def _prompts(*lengths: int) -> list[torch.Tensor]:
     return [torch.randint(3, 250, (1, length), generator=generator) for length in lengths]
 
 
-def _tune(target: Any, draft: str, method: str, temperature: float, order: str | None = None) -> tuple[Tuning, Profile]:
+def _tune(
+    target: Any,
+    draft: str,
+    method: str,
+    temperature: float,
+    order: str | None,
+    stages: dict[str, int],
+    seconds: list[float],
+) -> tuple[Tuning, Profile]:
     settings = TuneSettings(
         resolve(method), order, Sampling(temperature), Sampling(temperature or 1.0), generation_config=None, **QUICK
     )
@@ -42,7 +53,7 @@ def _tune(target: Any, draft: str, method: str, temperature: float, order: str |
     assert found is not None
     tuning = Tuning(target, found, settings)
     fit, other = _prompts(6, 9), _prompts(7)
-    tuning.run(fit, other)
+    tuning.run(fit, other, lambda stage, done, total: stages.update({stage: done}), seconds.append)
     return tuning, tuning.profile()
 
 
@@ -65,18 +76,38 @@ def test_every_kind_of_draft_gets_a_tree(
         torch.manual_seed(0)
         save_head(EagleHead(config_for_target(target, 3, 40)), tmp_path / "head", {})
         draft = f"eagle={tmp_path / 'head'}"
-    tuning, profile = _tune(target, draft, method, temperature, order)
+    stages: dict[str, int] = {}
+    seconds: list[float] = []
+    tuning, profile = _tune(target, draft, method, temperature, order, stages, seconds)
     assert tuning.chosen in tuning.candidates
     assert profile.tree == tuning.chosen.tree
     assert profile.policy.max_nodes <= 10
     assert profile.speed(8, 50) > 0
     assert len(tuning.check.tokens) == 1
     assert len(tuning.prompts) == 2
+    assert set(stages) <= {"costs", "sample texts", "acceptance", "candidates", "fastest candidates", "check"}
+    assert len(seconds) == 1
+    assert seconds[0] > 0
     # Every candidate has met the same contexts.
     drafting = [entry for entry in tuning.candidates if entry.source != "plain"]
     assert len(drafting) == len(tuning.candidates) - 1 > 0
     assert len({tuple(map(len, entry.taus)) for entry in drafting}) == 1
     assert all(tau >= 1 for entry in tuning.candidates for own in entry.taus for tau in own)
+
+
+@pytest.mark.parametrize(("name", "method", "temperature"), [("lookup", "univer", 1.0), ("skip=1", "rrs", 1.0), ("skip=1", "block", 1.0)])
+def test_found_24_tune_compares_with_the_tree_that_generate_uses_by_default(
+    name: str, method: str, temperature: float, target: Any
+) -> None:
+    draft = as_draft(name, target)
+    assert draft is not None
+    draft.suggested_tree = "grow:nodes=8,depth=3"
+    level = Curve((1, 9), (0.001, 0.002))
+    costs = Costs(level, level, 0.001, level, level, 0.001, plain=0.01, prompt=level, draft_prompt=level)
+    plans = [(Plan((-1, 0, 1, 2, 3, 4), 1.0), 100.0)]
+    found = list_candidates(plans, costs, draft, resolve(method), None, 64, greedy=temperature == 0)
+    used = generate(target, draft, [[5, 6, 7]], method=method, temperature=temperature, max_new_tokens=1).stats.tree
+    assert [entry.tree for entry in found if entry.source == "default"] == [used]
 
 
 def test_the_target_as_its_own_draft_is_always_followed(target: Any) -> None:
