@@ -75,5 +75,5 @@ def test_costs_decide_between_wide_and_deep() -> None:
 
 @pytest.mark.parametrize(("nodes", "depth", "table"), [(0, 1, [[[0.5]]]), (1, 0, [[[0.5]]]), (1, 1, []), (1, 1, [[]])])
 def test_nothing_to_plan_is_refused(nodes: int, depth: int, table: list[list[list[float]]]) -> None:
-    with pytest.raises(ValueError, match=r"at least one node|no chances"):
+    with pytest.raises(ValueError, match=r"at least one node|no acceptance probabilities"):
         list(best_plans(table, nodes, depth))

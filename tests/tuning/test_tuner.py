@@ -95,7 +95,9 @@ def test_every_kind_of_draft_gets_a_tree(
     assert all(tau >= 1 for entry in tuning.candidates for own in entry.taus for tau in own)
 
 
-@pytest.mark.parametrize(("name", "method", "temperature"), [("lookup", "univer", 1.0), ("skip=1", "rrs", 1.0), ("skip=1", "block", 1.0)])
+@pytest.mark.parametrize(
+    ("name", "method", "temperature"), [("lookup", "univer", 1.0), ("skip=1", "rrs", 1.0), ("skip=1", "block", 1.0)]
+)
 def test_found_24_tune_compares_with_the_tree_that_generate_uses_by_default(
     name: str, method: str, temperature: float, target: Any
 ) -> None:

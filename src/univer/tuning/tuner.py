@@ -27,7 +27,7 @@ from univer.tuning.costs import Costs, cost_shapes, fit_costs
 from univer.tuning.planner import Plan, best_plans, fastest
 from univer.tuning.profile import Profile, dtype_name
 from univer.tuning.settings import TuneSettings
-from univer.tuning.stages import Progress, Stages, estimate_seconds
+from univer.tuning.stages import Progress, Stages
 from univer.tuning.timing import Timings, time_rounds
 
 # Number of depths at which acceptance is distinguished.
@@ -38,6 +38,9 @@ SHORTLIST = 6
 PRIOR = 5
 # Length of the texts that speeds refer to: the default of `univer generate`.
 TEXT_TOKENS = 128
+# For the forecast of the time: rounds of the trial, number of candidates, tokens per round of texts, and the time of
+# counting acceptance on one tree, in rounds.
+TRIAL_ROUNDS, CANDIDATES, TOKENS_PER_ROUND, COUNTING = 3, 13, 2.0, 3.0
 
 
 @dataclass
@@ -98,9 +101,19 @@ class Tuning:
         """
         settings = self.settings
         shapes = cost_shapes(self._law, settings.max_nodes)
-        stages = Stages.of(settings, len(shapes), len(fit), len(held_out), progress)
+        contexts_count, text = len(fit) * settings.contexts, settings.new_tokens / TOKENS_PER_ROUND
+        work = {
+            "costs": len(shapes) * (settings.repeats + 1),
+            "sample texts": len(fit) * text,
+            "acceptance": COUNTING * contexts_count,
+            "candidates": CANDIDATES * contexts_count,
+            "fastest candidates": SHORTLIST * (2 * settings.repeats + 1),
+            "check": len(held_out) * text,
+        }
+        stages = Stages(work, progress)
         typical = Static(shapes[len(shapes) // 2])
-        estimate(estimate_seconds(self.target, self.draft, fit[:1], typical, settings.options, stages.total))
+        trial = time_rounds(self.target, self.draft, fit[:1], [typical], settings.options, repeats=TRIAL_ROUNDS)
+        estimate(stages.total * median(timed.total for timed in trial.rounds))
         self._measure_costs(fit, shapes, stages.start("costs"))
         texts = self._texts(fit, stages.start("sample texts"))
         contexts = Contexts(
