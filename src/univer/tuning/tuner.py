@@ -38,9 +38,11 @@ SHORTLIST = 6
 PRIOR = 5
 # Length of the texts that speeds refer to: the default of `univer generate`.
 TEXT_TOKENS = 128
-# For the forecast of the time: rounds of the trial, number of candidates, tokens per round of texts, and the time of
-# counting acceptance on one tree, in rounds.
-TRIAL_ROUNDS, CANDIDATES, TOKENS_PER_ROUND, COUNTING = 3, 13, 2.0, 3.0
+# For the forecast of the time: rounds of the trial, and the usual number of candidates.
+TRIAL_ROUNDS, CANDIDATES = 3, 13
+# Time in rounds of a timed round (with a plain one beside it), of a token of a text, of counting acceptance on a tree,
+# and of one of several trees on the same context.
+TIMED, TOKEN, COUNTED, SHARED = 2.5, 0.5, 4.0, 0.33
 
 
 @dataclass
@@ -101,14 +103,14 @@ class Tuning:
         """
         settings = self.settings
         shapes = cost_shapes(self._law, settings.max_nodes)
-        contexts_count, text = len(fit) * settings.contexts, settings.new_tokens / TOKENS_PER_ROUND
+        places = len(fit) * settings.contexts
         work = {
-            "costs": len(shapes) * (settings.repeats + 1),
-            "sample texts": len(fit) * text,
-            "acceptance": COUNTING * contexts_count,
-            "candidates": CANDIDATES * contexts_count,
-            "fastest candidates": SHORTLIST * (2 * settings.repeats + 1),
-            "check": len(held_out) * text,
+            "costs": TIMED * len(shapes) * (settings.repeats + 1),
+            "sample texts": TOKEN * len(fit) * settings.new_tokens,
+            "acceptance": COUNTED * places,
+            "candidates": SHARED * CANDIDATES * places,
+            "fastest candidates": TIMED * SHORTLIST * (2 * settings.repeats + 1),
+            "check": TOKEN * len(held_out) * settings.new_tokens,
         }
         stages = Stages(work, progress)
         typical = Static(shapes[len(shapes) // 2])
