@@ -13,6 +13,7 @@ from univer.drafting.eagle.head import EagleHead
 from univer.engine import Sampling, generate
 from univer.engine.contexts import sample_text
 from univer.engine.drafts import as_draft
+from univer.engine.options import Options
 from univer.methods import resolve
 from univer.tuning import TuneSettings, Tuning
 from univer.tuning.candidates import Candidate, list_candidates
@@ -46,9 +47,7 @@ def _tune(
     stages: dict[str, int],
     seconds: list[float],
 ) -> tuple[Tuning, Profile]:
-    settings = TuneSettings(
-        resolve(method), order, Sampling(temperature), Sampling(temperature or 1.0), generation_config=None, **QUICK
-    )
+    settings = TuneSettings(Options(method=method, order=order, temperature=temperature), **QUICK)
     found = as_draft(draft, target)
     assert found is not None
     tuning = Tuning(target, found, settings)
@@ -119,13 +118,13 @@ def test_the_target_as_its_own_draft_is_always_followed(target: Any) -> None:
     text = sample_text(
         target, draft, _prompts(5)[0], sampling=Sampling(), draft_sampling=Sampling(), places=3, new_tokens=20, seed=1
     )
-    contexts = Contexts(target, draft, [text], resolve("univer"), "greedy", None, Sampling(), Sampling(), seed=0)
-    turns = Tuning(target, draft, TuneSettings(resolve("univer"), **QUICK))
+    contexts = Contexts(target, draft, [text], resolve("univer"), "greedy", Options(), seed=0)
+    tuning = Tuning(target, draft, TuneSettings(**QUICK))
     candidate = Candidate("chain-3", "planned", Profile({}, "chain-3").policy)
     contexts.measure([candidate])
     assert candidate.taus[0] == pytest.approx([4.0] * len(text.places), abs=1e-3)
     assert candidate.nodes == [[3] * len(text.places)]
-    assert turns.plain_speed is None
+    assert tuning.plain_speed is None
 
 
 def test_rounds_are_timed_in_turns(target: Any) -> None:
@@ -157,4 +156,4 @@ def test_a_forecast_that_is_off_says_so() -> None:
 @pytest.mark.parametrize(("name", "value"), [("max_nodes", 0), ("contexts", 0), ("new_tokens", 1)])
 def test_settings_out_of_range(name: str, value: int) -> None:
     with pytest.raises(ValueError, match=name):
-        TuneSettings(resolve("univer"), **{name: value})
+        TuneSettings(**{name: value})

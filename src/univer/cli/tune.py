@@ -1,6 +1,7 @@
 """`univer tune`: the trees that give most tokens per second on this machine."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -81,24 +82,24 @@ def tune(
     if prompts is not None and not prompts.exists():
         raise ValueError(f"there is no file {prompts}")
     options = Options(
-        temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, draft_temperature=draft_temperature
+        method=resolve(method),
+        order=order,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+        draft_temperature=draft_temperature,
     )
-    sampling, draft_sampling = options.sampling, options.draft_laws
-    chosen = resolve(method)
     if not is_profile(output):
         check_new_file(output)
 
     model, tokenizer = load(target, dtype, device, trust_remote_code)
-    config = generation_config(model, ignore=ignore_config, greedy=sampling.greedy, applied=False)
+    config = generation_config(model, ignore=ignore_config, greedy=options.sampling.greedy, applied=False)
     named = draft or default_draft(target, model)
     drafter = as_draft(make_draft(named, tokenizer, dtype, device, trust_remote_code), model)
     assert drafter is not None, "a name stands for a draft"
     settings = TuneSettings(
-        chosen,
-        order,
-        sampling,
-        draft_sampling,
-        draft_temperature,
+        replace(options, generation_config=config),
         max_nodes=max_nodes,
         max_depth=max_depth,
         width=width,
@@ -106,7 +107,6 @@ def tune(
         new_tokens=new_tokens,
         repeats=repeats,
         seed=seed,
-        generation_config=config,
     )
     tuning = Tuning(model, drafter, settings, named, target)
     fit, held_out = split_prompts(

@@ -33,7 +33,7 @@ def print_tuning(tuning: Tuning, output: Path, interrupted: bool, saved: bool) -
     console.print()
     console.print(
         f"{tuning.target_name} with {tuning.draft.name}, method {settings.method.name}, temperature "
-        f"{settings.sampling.temperature:g}, {len(tuning.prompts)} prompts, {settings.contexts} contexts each, "
+        f"{settings.options.temperature:g}, {len(tuning.prompts)} prompts, {settings.contexts} contexts each, "
         f"seed {settings.seed}",
         soft_wrap=True,
     )

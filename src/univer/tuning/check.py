@@ -98,10 +98,10 @@ def check_forecast(
     """
     check = into if into is not None else Check()
     for number, ids in enumerate(prompts):
-        request = {**options, "tree": policy, "seed": seed + number}
+        request = {**options, "tree": policy, "seed": seed + number, "max_new_tokens": new_tokens}
         if number == 0:
-            generate(target, draft, ids, **request, max_new_tokens=WARM_UP_TOKENS)
-        stats = generate(target, draft, ids, **request, max_new_tokens=new_tokens).stats
+            generate(target, draft, ids, **{**request, "max_new_tokens": WARM_UP_TOKENS})
+        stats = generate(target, draft, ids, **request).stats
         check.prompts.append(stats.prompt_tokens)
         check.tokens.append(stats.new_tokens)
         check.rounds.append(len(stats.rounds))

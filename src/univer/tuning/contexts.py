@@ -10,8 +10,8 @@ import torch
 
 from univer.drafting.base import Draft
 from univer.drafting.growth.parse import parse_tree
-from univer.engine import Sampling
 from univer.engine.contexts import Context, SampledText, drafted_trees
+from univer.engine.options import Options
 from univer.methods import Method
 from univer.tuning.acceptance import AcceptanceCounts
 from univer.tuning.alternating import AlternatingPolicy
@@ -31,9 +31,7 @@ class Contexts:
         texts: the texts with the places.
         method: the verification method.
         law: sampling scheme of the trees.
-        order: sibling order; None for the method's default.
-        sampling: sampling settings of the target.
-        draft_sampling: sampling settings of the draft.
+        options: give the sibling order and the sampling settings.
         seed: random seed of all draws.
     """
 
@@ -42,9 +40,7 @@ class Contexts:
     texts: Sequence[SampledText]
     method: Method
     law: str
-    order: str | None
-    sampling: Sampling
-    draft_sampling: Sampling
+    options: Options
     seed: int
 
     def count(self, counts: AcceptanceCounts, progress: Progress = lambda done, total: None) -> None:
@@ -81,7 +77,7 @@ class Contexts:
             for index, context in enumerate(self._trees(number, text, policies)):
                 place = index % len(candidates)
                 policy, tree = policies[place], context.tree
-                ends = end_law(tree, context.laws, self.method, self.order).double().cpu()
+                ends = end_law(tree, context.laws, self.method, self.options.order).double().cpu()
                 accepted = float(ends @ torch.from_numpy(tree.topology.depths).double())
                 record = policy.records[-1]
                 found[place].append((1 + accepted, record.nodes, record.widths))
@@ -101,8 +97,8 @@ class Contexts:
             self.draft,
             text,
             [(policy, self.law) for policy in policies],
-            sampling=self.sampling,
-            draft_sampling=self.draft_sampling,
+            sampling=self.options.sampling,
+            draft_sampling=self.options.draft_laws,
             trees=1,
             seed=self.seed + number,
         )

@@ -82,7 +82,7 @@ class Tuning:
     def __post_init__(self) -> None:
         settings = self.settings
         # Raises before anything is measured if method, order and draft do not fit each other.
-        plan = TreePlan(None, self.draft, settings.method, settings.order, greedy=settings.sampling.greedy)
+        plan = TreePlan(None, self.draft, settings.method, settings.options.order, greedy=settings.greedy)
         self._law = plan.law
         self._method = resolve("membership") if self._law == "fixed" else settings.method
 
@@ -114,21 +114,11 @@ class Tuning:
         }
         stages = Stages(work, progress)
         typical = Static(shapes[len(shapes) // 2])
-        trial = time_rounds(self.target, self.draft, fit[:1], [typical], settings.options, repeats=TRIAL_ROUNDS)
+        trial = time_rounds(self.target, self.draft, fit[:1], [typical], vars(settings.options), repeats=TRIAL_ROUNDS)
         estimate(stages.total * median(timed.total for timed in trial.rounds))
         self._measure_costs(fit, shapes, stages.start("costs"))
         texts = self._texts(fit, stages.start("sample texts"))
-        contexts = Contexts(
-            self.target,
-            self.draft,
-            texts,
-            self._method,
-            self._law,
-            settings.order,
-            settings.sampling,
-            settings.draft_sampling,
-            settings.seed,
-        )
+        contexts = Contexts(self.target, self.draft, texts, self._method, self._law, settings.options, settings.seed)
         self.counts = AcceptanceCounts(self._method, self._law, min(DEPTHS, settings.max_depth), settings.width)
         contexts.count(self.counts, stages.start("acceptance"))
         self._plan()
@@ -216,7 +206,7 @@ class Tuning:
                 self.draft,
                 prompts,
                 [Static(shape) for shape in shapes],
-                settings.options,
+                vars(settings.options),
                 repeats=settings.repeats,
                 seed=settings.seed,
                 progress=progress,
@@ -227,8 +217,8 @@ class Tuning:
                 self.costs = fit_costs(self.timings)
 
     def _texts(self, prompts: Sequence[Tensor], progress: Callable[[int, int], None]) -> list[SampledText]:
-        settings = self.settings
-        config = settings.generation_config or getattr(self.target, "generation_config", None)
+        settings, options = self.settings, self.settings.options
+        config = options.generation_config or getattr(self.target, "generation_config", None)
         ends = eos_tokens("config", config)
         texts = []
         for number, ids in enumerate(prompts):
@@ -236,12 +226,12 @@ class Tuning:
                 self.target,
                 self.draft,
                 ids,
-                sampling=settings.sampling,
-                draft_sampling=settings.draft_sampling,
+                sampling=options.sampling,
+                draft_sampling=options.draft_laws,
                 places=settings.contexts,
                 new_tokens=settings.new_tokens,
                 seed=settings.seed + number,
-                generation_config=settings.generation_config,
+                generation_config=options.generation_config,
             )
             texts.append(until_end(text, ids.shape[1], ends))
             self.prompts.append(ids.shape[1])
@@ -263,9 +253,9 @@ class Tuning:
             self.costs,
             self.draft,
             settings.method,
-            settings.order,
+            settings.options.order,
             settings.max_nodes,
-            greedy=settings.sampling.greedy,
+            greedy=settings.greedy,
         )
 
     def _add_constant_size(self, contexts: Contexts) -> None:
@@ -291,7 +281,7 @@ class Tuning:
             self.draft,
             prompts,
             [entry.policy for entry in shortlist],
-            settings.options,
+            vars(settings.options),
             repeats=2 * settings.repeats,
             seed=settings.seed,
             progress=progress,
@@ -318,7 +308,7 @@ class Tuning:
             self.draft,
             prompts,
             self.chosen.policy,
-            self.settings.options,
+            vars(self.settings.options),
             self.chosen.forecast(self.costs, self.prompts),
             self.costs,
             new_tokens=self.settings.new_tokens,
