@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
+from univer.tuning.alternating import TreeRecord
 from univer.tuning.costs import Costs, cost_shapes, fit_costs
 from univer.tuning.planner import inner_widths
 from univer.tuning.timing import TimedPrompt, TimedRound, Timings
@@ -31,7 +32,7 @@ def _timings(law: str, max_nodes: int, noise: float = 0.0) -> Timings:
         }
         # A disturbance in two of five repeats leaves the medians alone.
         seconds = {phase: value + noise * (repeat < 2) for phase, value in seconds.items()}
-        timings.rounds.append(TimedRound(0, nodes, widths, seconds))
+        timings.rounds.append(TimedRound(TreeRecord(0, nodes, widths, ()), seconds))
         timings.plain.append({"target": 11.0, "laws": 0.1, "verification": 0.5, "cache": 0.25})
     timings.prompts.append(TimedPrompt(10, 20.0, 3.0 + _level(1) + 4.0, (1, 1)))
     timings.prompts.append(TimedPrompt(30, 60.0, 3.0 + 12.0, (1,)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -126,43 +127,37 @@ def fit_costs(timings: Timings) -> Costs:
     if not rounds or not timings.plain or not timings.prompts:
         raise ValueError("no round was timed: there is nothing to fit costs to")
     root, levels = _draft_costs(rounds)
-    prompt: dict[int, list[float]] = {}
-    draft_prompt: dict[int, list[float]] = {}
-    for entry in timings.prompts:
-        tree = root + sum(map(levels, entry.widths[1:])) if entry.widths else 0.0
-        prompt.setdefault(entry.tokens, []).append(entry.target)
-        draft_prompt.setdefault(entry.tokens, []).append(max(0.0, entry.draft - tree))
+    prefills = [
+        (entry, root + sum(map(levels, entry.widths[1:])) if entry.widths else 0.0) for entry in timings.prompts
+    ]
     # Rounds of plain decoding read a single token.
-    target, distributions = (
-        rising_curve(_by(rounds, phase, lambda entry: entry.nodes + 1) | {1: [entry[phase] for entry in timings.plain]})
-        for phase in ("target", "laws")
-    )
+    read = [(entry.tree.nodes + 1, entry.seconds) for entry in rounds] + [(1, seconds) for seconds in timings.plain]
     return Costs(
-        target=target,
-        distributions=distributions,
+        target=_curve((tokens, seconds["target"]) for tokens, seconds in read),
+        distributions=_curve((tokens, seconds["laws"]) for tokens, seconds in read),
         root=root,
         levels=levels,
-        verification=rising_curve(_by(rounds, "verification", lambda entry: sum(entry.widths))),
+        verification=_curve((sum(entry.tree.widths), entry.seconds["verification"]) for entry in rounds),
         cache=median(entry.seconds["cache"] for entry in rounds),
-        plain=median(sum(entry.values()) for entry in timings.plain),
-        prompt=rising_curve(prompt),
-        draft_prompt=rising_curve(draft_prompt),
+        plain=median(sum(seconds.values()) for seconds in timings.plain),
+        prompt=_curve((entry.tokens, entry.target) for entry, _ in prefills),
+        draft_prompt=_curve((entry.tokens, max(0.0, entry.draft - tree)) for entry, tree in prefills),
     )
 
 
-def _by(rounds: Sequence[TimedRound], phase: str, size: Callable[[TimedRound], int]) -> dict[int, list[float]]:
-    """Seconds of a phase by size."""
-    table: dict[int, list[float]] = {}
-    for entry in rounds:
-        table.setdefault(size(entry), []).append(entry.seconds[phase])
-    return table
+def _curve(measured: Iterable[tuple[int, float]]) -> Curve:
+    """The curve through pairs of a size and a time."""
+    by_size: defaultdict[int, list[float]] = defaultdict(list)
+    for size, seconds in measured:
+        by_size[size].append(seconds)
+    return rising_curve(by_size)
 
 
 def _draft_costs(rounds: Sequence[TimedRound]) -> tuple[float, Curve]:
     """Time of the first level, and of the others by width."""
     spent: dict[tuple[int, ...], list[float]] = {}
     for entry in rounds:
-        spent.setdefault(tuple(sorted(entry.widths[1:])), []).append(entry.seconds["draft"])
+        spent.setdefault(tuple(sorted(entry.tree.widths[1:])), []).append(entry.seconds["draft"])
     # Drafts without a model may never draft a tree of one level; their levels cost next to nothing.
     first = min(spent, key=len)
     root = median(spent.pop(first))

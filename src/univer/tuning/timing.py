@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 
 from torch import Tensor
@@ -11,7 +12,7 @@ from torch import Tensor
 from univer.drafting.growth import TreePolicy
 from univer.engine import Generation, generate_rounds
 from univer.runtime.checks import context_limit
-from univer.tuning.alternating import AlternatingPolicy
+from univer.tuning.alternating import AlternatingPolicy, TreeRecord
 
 # Rounds timed on one prompt before the next, because costs depend on the length of the text.
 ROUNDS_PER_PROMPT = 10
@@ -22,15 +23,11 @@ class TimedRound:
     """One timed round.
 
     Attributes:
-        policy: index of the policy that grew its tree.
-        nodes: number of drafted nodes, root excluded.
-        widths: number of nodes read on each level, the root's level first.
+        tree: what its tree asked of the draft.
         seconds: time by phase of the engine.
     """
 
-    policy: int
-    nodes: int
-    widths: tuple[int, ...]
+    tree: TreeRecord
     seconds: Mapping[str, float]
 
     @property
@@ -105,24 +102,22 @@ def time_rounds(
     Raises:
         ValueError: a prompt leaves no room for a round.
     """
-    timings = into if into is not None else Timings()
+    timings = into or Timings()
     policy = AlternatingPolicy(tuple(policies), seed)
-    wanted = repeats * len(policies)
-    number, counted = -1, 0
-    while counted < wanted:
-        ids = prompts[max(number, 0) % len(prompts)]
-        timed = Timings()
-        rounds = max(len(policies), ROUNDS_PER_PROMPT) if number < 0 else min(ROUNDS_PER_PROMPT, wanted - counted)
-        _time_text(target, draft, ids, policy, options, rounds=rounds, seed=seed + number + 1, into=timed)
-        if number >= 0:
-            if not timed.rounds:
-                raise ValueError(f"a prompt of {ids.shape[1]} tokens leaves no room for a round of {policy.name}")
-            timings.rounds += timed.rounds
-            timings.plain += timed.plain
-            timings.prompts += timed.prompts
-            counted += len(timed.rounds)
-            progress(min(counted, wanted), wanted)
-        number += 1
+    _time_text(target, draft, prompts[0], policy, options, max(len(policies), ROUNDS_PER_PROMPT), seed)
+    wanted, counted = repeats * len(policies), 0
+    for number, ids in enumerate(cycle(prompts), start=1):
+        rounds = min(ROUNDS_PER_PROMPT, wanted - counted)
+        timed = _time_text(target, draft, ids, policy, options, rounds, seed + number)
+        if not timed.rounds:
+            raise ValueError(f"a prompt of {ids.shape[1]} tokens leaves no room for a round of {policy.name}")
+        timings.rounds += timed.rounds
+        timings.plain += timed.plain
+        timings.prompts += timed.prompts
+        counted += len(timed.rounds)
+        progress(counted, wanted)
+        if counted == wanted:
+            break
     return timings
 
 
@@ -132,12 +127,11 @@ def _time_text(
     ids: Tensor,
     policy: AlternatingPolicy,
     options: Mapping[str, Any],
-    *,
     rounds: int,
     seed: int,
-    into: Timings,
-) -> None:
+) -> Timings:
     """Time some rounds on one prompt; the first one, in which the draft reads the prompt, counts as its prefill."""
+    timings = Timings()
     room = (rounds + 2) * (policy.max_depth + 1)
     limit = context_limit(target)
     request = {
@@ -150,7 +144,7 @@ def _time_text(
     plain = generate_rounds(target, None, ids, **request)
     before = dict(drafted.stats.seconds)
     _advance(plain)
-    while len(into.rounds) < rounds and (step := next(drafted, None)) is not None:
+    while len(timings.rounds) < rounds and (step := next(drafted, None)) is not None:
         after = dict(drafted.stats.seconds)
         spent = {phase: after[phase] - before[phase] for phase in after}
         if step.round is not None and step.round.cut:
@@ -160,11 +154,12 @@ def _time_text(
             continue
         record = policy.records[-1]
         if len(drafted.stats.rounds) == 1:
-            into.prompts.append(TimedPrompt(ids.shape[1], spent["prefill"], spent["draft"], record.widths))
+            timings.prompts.append(TimedPrompt(ids.shape[1], spent["prefill"], spent["draft"], record.widths))
         else:
-            into.rounds.append(TimedRound(record.policy, record.nodes, record.widths, spent))
-            into.plain.append(_advance(plain))
+            timings.rounds.append(TimedRound(record, spent))
+            timings.plain.append(_advance(plain))
         before = after
+    return timings
 
 
 def _advance(generation: Generation) -> dict[str, float]:
