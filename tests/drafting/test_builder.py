@@ -11,6 +11,7 @@ def test_a_level_is_expanded_at_once() -> None:
     builder = TreeBuilder(0, "mixed")
     level = builder.expand([0], [NodeSlots((0, 1), 1)], ROW, torch.tensor([0.0]))
     assert (builder.tokens[1:], builder.slots[1:], level) == ([0, 1, 2], ["fixed", "fixed", "sampled"], [1, 2, 3])
+    assert builder.ranks[1:] == [0, 1, 0]
     decisions = [NodeSlots((), 2), NodeSlots((3,), 0), NodeSlots((1,), 1)]
     new = builder.expand([1, 2, 3], decisions, ROW.expand(3, -1), torch.tensor([0.85, 0.85, 0.99]))
     assert [builder.parents[node] for node in new] == [1, 1, 2, 3, 3]

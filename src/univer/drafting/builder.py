@@ -28,6 +28,7 @@ class TreeBuilder:
         parents: parent of every node, -1 for the root.
         slots: `"root"`, `"fixed"` or `"sampled"` for every node.
         depths: depth of every node, 0 for the root.
+        ranks: for every node, the number of its earlier siblings with the same kind of slot.
         rows: draft distribution `Q_v`, `[D]`, of every node with a sampled child.
         kept: after `finish`, the ids of the nodes of the finished tree, in its order.
     """
@@ -39,6 +40,7 @@ class TreeBuilder:
         self.parents = [-1]
         self.slots = ["root"]
         self.depths = [0]
+        self.ranks = [0]
         self.rows: dict[int, Tensor] = {}
         self.kept: list[int] = []
         self._expanded: set[int] = set()
@@ -101,8 +103,10 @@ class TreeBuilder:
             if row is None:
                 raise ValueError(f"node {node} has a sampled child: pass its draft distribution as row")
             self.rows[node] = row
-        start = len(self.tokens)
+        start, counts = len(self.tokens), {"fixed": 0, "sampled": 0}
         for token, kind in slots:
+            self.ranks.append(counts[kind])
+            counts[kind] += 1
             self.tokens.append(int(token))
             self.parents.append(node)
             self.slots.append(kind)

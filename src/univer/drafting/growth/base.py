@@ -39,11 +39,8 @@ class Growth(Protocol):
         depth: most levels of children; 0 if there is nothing to draft.
     """
 
-    @property
-    def law(self) -> str: ...
-
-    @property
-    def depth(self) -> int: ...
+    law: str
+    depth: int
 
     def slots(
         self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
@@ -88,14 +85,7 @@ class WrappedGrowth:
 
     def __init__(self, growth: Growth) -> None:
         self.growth = growth
-
-    @property
-    def law(self) -> str:
-        return self.growth.law
-
-    @property
-    def depth(self) -> int:
-        return self.growth.depth
+        self.law, self.depth = growth.law, growth.depth
 
     def slots(
         self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]

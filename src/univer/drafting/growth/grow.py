@@ -212,11 +212,9 @@ class GrowingTree:
         sampled = [node for node in new if tree.slots[node] == "sampled"]
         entries = [(self._level[tree.parents[node]].place, tree.tokens[node]) for node in sampled]
         chance = dict(zip(sampled, tree.columns.chances(self._rows, entries), strict=True))
-        seen: dict[tuple[int, str], int] = {}
         for node in new:
-            parent, slot = tree.parents[node], tree.slots[node]
-            decided, rank = self._level[parent], seen.get((parent, slot), 0)
-            seen[parent, slot] = rank + 1
+            parent, slot, rank = tree.parents[node], tree.slots[node], tree.ranks[node]
+            decided = self._level[parent]
             if slot == "fixed":
                 estimate = float(decided.estimates[rank])
             else:

@@ -103,14 +103,11 @@ class StaticGrowth:
 
     def frontier(self, tree: TreeBuilder, new: Sequence[int]) -> list[int]:
         """Return all new nodes for which the shape plans children."""
-        seen: dict[tuple[int, str], int] = {}
         for node in new:
-            parent, slot = tree.parents[node], tree.slots[node]
-            if parent >= 0:
-                place, number = self._place[parent], seen.get((parent, slot), 0)
-                seen[parent, slot] = number + 1
-                rank = number + (self._shape.fixed[place] if slot == "sampled" else 0)
-                self._place[node] = self._children[place][rank]
+            if node > 0:
+                place = self._place[tree.parents[node]]
+                first = self._shape.fixed[place] if tree.slots[node] == "sampled" else 0
+                self._place[node] = self._children[place][first + tree.ranks[node]]
         return [node for node in new if self._children[self._place[node]]]
 
     def finish(self, tree: TreeBuilder) -> DraftTree:
