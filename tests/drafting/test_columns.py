@@ -13,7 +13,7 @@ NARROW = DraftVocabulary(IDS, SIZE)
 
 
 def laws(count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same laws over the draft vocabulary and over all tokens, the first two entries of each equal."""
+    """The same distributions over the draft vocabulary and over all tokens, the first two entries of each equal."""
     rows = torch.randn(count, len(IDS), generator=torch.Generator().manual_seed(count))
     rows[:, 1] = rows[:, 0]
     rows = rows.softmax(-1)

@@ -20,7 +20,7 @@ def test_slots_without_support_are_not_created() -> None:
 
 
 def test_sampled_children_follow_their_laws() -> None:
-    """On a grid of uniforms each draw has exactly its law, the second one without the first, both without the fixed."""
+    """On a grid of uniforms each draw has exactly its distribution: the second excludes the first, both exclude the fixed."""
     count = 120
     coins = grid(count, 2)
     decisions = [NodeSlots((0,), 2)] * len(coins)

@@ -1,4 +1,4 @@
-"""Chances of acceptance against exact laws of outcomes."""
+"""Acceptance probabilities against exact outcome distributions."""
 
 import itertools
 
@@ -18,13 +18,13 @@ from univer.tuning.acceptance import AcceptanceCounts, child_chances, probing_sh
 VOCABULARY = 7
 
 
-def _laws(seed: int, rows: int) -> Tensor:
+def _distributions(seed: int, rows: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(rows, VOCABULARY, generator=generator, dtype=torch.float64).mul(1.5).softmax(-1)
 
 
 def _draw(shape: Shape, draft: Tensor, generator: torch.Generator) -> DraftTree:
-    """A tree whose nodes all have the same draft law `[1, V]`."""
+    """A tree whose nodes all have the same draft distribution `[1, V]`."""
     growth = Static(shape).start(shape.law).begin(shape.depth)
     read = draft.expand
     return draft_tree(0, growth, lambda _, nodes: read(len(nodes), VOCABULARY), generator, torch.device("cpu")).tree
@@ -33,8 +33,8 @@ def _draw(shape: Shape, draft: Tensor, generator: torch.Generator) -> DraftTree:
 def test_fixed_children_are_read_off_the_outcome_law() -> None:
     method = resolve("membership")
     counts = AcceptanceCounts(method, "fixed", depth=2, width=3)
-    tree = _draw(balanced(3, 2, "fixed"), _laws(0, 1), torch.Generator())
-    target = _laws(1, len(tree))
+    tree = _draw(balanced(3, 2, "fixed"), _distributions(0, 1), torch.Generator())
+    target = _distributions(1, len(tree))
     counts.add(tree, target, [0, 1, 2, 3], torch.Generator())
     ends = outcome_law(tree, target, method).sum(1)
     # Some child is kept unless the round ends at the root.
@@ -67,7 +67,7 @@ def _all_draws(draft: Tensor, law: str, width: int) -> list[tuple[float, DraftTr
 @pytest.mark.parametrize("name", ["greedy", "univer", "rrsw", "traversal", "mixed", "rrs"])
 def test_chances_are_those_of_the_trees_that_can_be_drawn(name: str) -> None:
     method = resolve(name)
-    draft, target = _laws(3, 1), _laws(4, 1)
+    draft, target = _distributions(3, 1), _distributions(4, 1)
     drawn = _all_draws(draft, method.draft_law, 3)
     assert sum(chance for chance, _ in drawn) == pytest.approx(1)
     forest = Forest.union([tree for _, tree in drawn])
@@ -89,7 +89,7 @@ def test_chances_are_those_of_the_trees_that_can_be_drawn(name: str) -> None:
 def test_chances_at_a_prefix_scale_add_up_to_what_the_rule_expects() -> None:
     method = resolve("univer")
     rows, scale = 4000, 0.6
-    draft, target = _laws(5, 1), _laws(6, 1)
+    draft, target = _distributions(5, 1), _distributions(6, 1)
     found = child_chances(
         method,
         "greedy",
@@ -109,9 +109,9 @@ def test_chances_at_a_prefix_scale_add_up_to_what_the_rule_expects() -> None:
 
 
 def test_without_memory_the_table_gives_the_expected_length() -> None:
-    """Where every node has the same laws, chances of one level multiply along a path."""
+    """If every node has the same distributions, probabilities of one level multiply along a path."""
     method, generator = resolve("greedy"), torch.Generator().manual_seed(1)
-    draft, target = _laws(8, 1), _laws(9, 1)
+    draft, target = _distributions(8, 1), _distributions(9, 1)
     counts = AcceptanceCounts(method, "greedy", depth=3, width=3)
     shape = counts.probe()
     for _ in range(12):
@@ -132,7 +132,7 @@ def test_little_support_leaves_slots_empty() -> None:
     method = resolve("traversal")
     draft = torch.zeros(1, VOCABULARY, dtype=torch.float64)
     draft[0, :2] = 0.5
-    chances = child_chances(method, "swor", 4, _laws(1, 1), draft, torch.ones(1), torch.Generator())
+    chances = child_chances(method, "swor", 4, _distributions(1, 1), draft, torch.ones(1), torch.Generator())
     assert (chances[0, 2:] == 0).all()
     assert chances[0, :2].sum() > 0
 

@@ -18,7 +18,7 @@ V = 6
 
 
 def model(seed: int, sharpness: float = 4.0) -> Callable[[Sequence[int]], Tensor]:
-    """A draft whose law depends on the whole path."""
+    """A draft whose distribution depends on the whole path."""
 
     def law(path: Sequence[int]) -> Tensor:
         rng = np.random.default_rng([seed, *path])

@@ -20,7 +20,7 @@ Law = Callable[[Sequence[int]], Tensor]
 
 
 def model(seed: int, sharpness: float = 12.0) -> Law:
-    """A draft whose law depends on the whole path, with a few zeros."""
+    """A draft whose distribution depends on the whole path, with a few zeros."""
 
     def law(path: Sequence[int]) -> Tensor:
         rng = np.random.default_rng([seed, *path])
