@@ -20,7 +20,7 @@ def test_slots_without_support_are_not_created() -> None:
 
 
 def test_sampled_children_follow_their_laws() -> None:
-    """On a grid of uniforms each draw has exactly its distribution: the second excludes the first, both exclude the fixed."""
+    """On a grid of uniforms each draw is exact: the second excludes the first, both exclude the fixed child."""
     count = 120
     coins = grid(count, 2)
     decisions = [NodeSlots((0,), 2)] * len(coins)
