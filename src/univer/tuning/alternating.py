@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -32,11 +32,11 @@ class TreeRecord:
     expanded: tuple[int, ...]
 
 
-@dataclass(frozen=True)
 class AlternatingPolicy:
     """Alternates between policies from tree to tree: the one used least often so far comes next, ties at random.
 
-    With a single policy it grows that policy's trees and records them.
+    With a single policy it grows that policy's trees and records them. It is its own grower, so it serves one request
+    at a time; each policy learns from its own trees.
 
     Args:
         policies: the policies.
@@ -45,63 +45,36 @@ class AlternatingPolicy:
     Attributes:
         records: one entry per finished tree, in order.
         counts: number of trees started by each policy.
-        growers: growers of the requests started, in order.
     """
 
-    policies: tuple[TreePolicy, ...]
-    seed: int = 0
-    records: list[TreeRecord] = field(default_factory=list, compare=False)
-    counts: list[int] = field(default_factory=list, compare=False)
-    growers: list[AlternatingGrower] = field(default_factory=list, compare=False)
-
-    @property
-    def name(self) -> str:
-        """Names of the policies."""
-        return " or ".join(policy.name for policy in self.policies)
-
-    @property
-    def max_nodes(self) -> int:
-        """Largest number of nodes of any of them."""
-        return max(policy.max_nodes for policy in self.policies)
-
-    @property
-    def max_depth(self) -> int:
-        """Largest number of levels of any of them."""
-        return max(policy.max_depth for policy in self.policies)
+    def __init__(self, policies: Sequence[TreePolicy], seed: int = 0) -> None:
+        self.name = " or ".join(policy.name for policy in policies)
+        self.max_nodes = max(policy.max_nodes for policy in policies)
+        self.max_depth = max(policy.max_depth for policy in policies)
+        self.records: list[TreeRecord] = []
+        self.counts = [0] * len(policies)
+        self._policies = policies
+        self._seed = seed
+        self._random = random.Random(seed)
+        self._growers: list[Grower] = []
+        self._current = 0
 
     def widest(self, law: str) -> Shape:
         """Return the widest tree of the policy with the most nodes."""
-        return max((policy.widest(law) for policy in self.policies), key=lambda shape: len(shape.parents))
+        return max((policy.widest(law) for policy in self._policies), key=lambda shape: len(shape.parents))
 
-    def start(self, law: str, *, greedy: bool = False) -> AlternatingGrower:
+    def start(self, law: str, *, greedy: bool = False) -> AlternatingPolicy:
         """Start a request with all policies."""
-        self.growers.append(AlternatingGrower(self, [policy.start(law, greedy=greedy) for policy in self.policies]))
-        return self.growers[-1]
-
-
-class AlternatingGrower:
-    """Grows one request's trees by alternating policies; each policy learns from its own trees.
-
-    Args:
-        policy: the policies with their records.
-        growers: their growers.
-    """
-
-    def __init__(self, policy: AlternatingPolicy, growers: Sequence[Grower]) -> None:
-        self._policy = policy
-        self._growers = growers
-        self._random = random.Random(policy.seed)
-        self._current = 0
-        if not policy.counts:
-            policy.counts.extend([0] * len(growers))
+        self._growers = [policy.start(law, greedy=greedy) for policy in self._policies]
+        self._random = random.Random(self._seed)
+        return self
 
     def begin(self, depth: int, nodes: int | None = None) -> Growth:
         """Start a tree with the policy that comes next."""
-        counts = self._policy.counts
-        least = min(counts)
-        self._current = self._random.choice([index for index, count in enumerate(counts) if count == least])
-        counts[self._current] += 1
-        return _RecordedGrowth(self._growers[self._current].begin(depth, nodes), self._current, self._policy.records)
+        least = min(self.counts)
+        self._current = self._random.choice([index for index, count in enumerate(self.counts) if count == least])
+        self.counts[self._current] += 1
+        return _RecordedGrowth(self._growers[self._current].begin(depth, nodes), self._current, self.records)
 
     def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
         """Pass the verdict on to the policy of the last tree."""

@@ -82,7 +82,7 @@ class Contexts:
                 record = policy.records[-1]
                 found[place].append((1 + accepted, record.nodes, record.widths))
                 generator.manual_seed(self.seed + context.place)
-                policy.growers[-1].settle(tree, tree.topology.path(int(ends.multinomial(1, generator=generator))))
+                policy.settle(tree, tree.topology.path(int(ends.multinomial(1, generator=generator))))
                 done += 1
                 progress(done, total)
             for candidate, measured in zip(candidates, found, strict=True):
