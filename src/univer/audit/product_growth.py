@@ -12,7 +12,7 @@ from torch import Tensor
 from univer.audit.models import TableModel
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Grower, Growth, Guess, NodeSlots
-from univer.drafting.growth.loop import tree_from_coins
+from univer.drafting.growth.loop import draft_tree
 from univer.tree import DraftTree
 
 
@@ -77,7 +77,7 @@ def product_trees(
         chance, coins = waiting.pop()
         growth = _Observed(grower.begin(depth, nodes), coins)
         try:
-            tree = tree_from_coins(0, growth, read_level, growth.coins, torch.device("cpu")).tree
+            tree = draft_tree(0, growth, read_level, growth.coins, torch.device("cpu")).tree
         except _UndecidedError:
             waiting += [(chance * share, [*coins, own]) for share, own in growth.options]
         else:

@@ -10,7 +10,7 @@ from torch import Tensor
 from univer.drafting.base import Draft, DraftSession
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Growth
-from univer.drafting.growth.loop import coins_of, tree_under_way
+from univer.drafting.growth.loop import grow_tree
 from univer.drafting.proposals import Proposal
 from univer.drafting.request import DraftRequest, fit_vocabulary
 from univer.runtime.attention import attention_pattern
@@ -101,7 +101,7 @@ class IndependentSession(DraftSession):
             self._root_logits = yield from self._read_text(self._readable(unread))
         place = {0: -1}
 
-        def ask_level(tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
+        def read_level(tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
             logits = self._root_logits
             if nodes[0] != 0:
                 logits = yield from self._read_level(tree, nodes, place)
@@ -109,8 +109,8 @@ class IndependentSession(DraftSession):
             fitted = fit_vocabulary(logits, self.request.vocabulary)
             return self.request.rows(fitted, self.step, committed, tree, nodes)
 
-        coins, device = coins_of(self.request.generator), self.request.device
-        tree, origins = yield from tree_under_way(committed[-1], growth, ask_level, coins, device)
+        request = self.request
+        tree, origins = yield from grow_tree(committed[-1], growth, read_level, request.generator, request.device)
         self._place = {node: place[origin] for node, origin in enumerate(origins) if origin in place}
         return tree
 

@@ -15,7 +15,7 @@ from univer.drafting.eagle.cache import HeadCache
 from univer.drafting.eagle.head import Attend
 from univer.drafting.eagle.head_input import HeadInput
 from univer.drafting.growth import Growth
-from univer.drafting.growth.loop import coins_of, tree_under_way
+from univer.drafting.growth.loop import grow_tree
 from univer.drafting.proposals import Proposal
 from univer.tree import DraftTree
 
@@ -70,12 +70,12 @@ class EagleSession(DraftSession):
         yield from self._read_text(committed)
         self._outputs = self._outputs[:1]
         self._place = {0: 0}
-        request, ask_level = self.request, partial(self._ask_level, committed)
-        drafted = yield from tree_under_way(
+        request, read_level = self.request, partial(self._read_level, committed)
+        drafted = yield from grow_tree(
             committed[-1],
             growth,
-            ask_level,
-            coins_of(request.generator),
+            read_level,
+            request.generator,
             request.device,
             columns=self._draft.columns,
         )
@@ -105,7 +105,7 @@ class EagleSession(DraftSession):
         )
         self._unread = []
 
-    def _ask_level(self, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
+    def _read_level(self, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
         """Draft laws `Q_v` `[n, D]` of the nodes of a level, which are read if they are not the root.
 
         The settings of the request act on the draft vocabulary alone; tokens outside have probability 0. The row that
