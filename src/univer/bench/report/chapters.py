@@ -11,7 +11,7 @@ from univer.bench.report.forms import signed_percent, tenths, thousandths
 from univer.bench.report.names import title
 from univer.bench.report.runs import Row
 from univer.bench.report.samples import Figure
-from univer.bench.report.tables import round_time
+from univer.bench.report.tables import POSITIONS, round_time
 from univer.bench.report.view import View
 from univer.bench.summary import PLAIN
 
@@ -67,7 +67,7 @@ def survival(views: Sequence[View]) -> list[Plot]:
     """Probability that a round keeps at least so many tokens, and that it keeps one given the one before."""
     plots = []
     for view, name, rows in _panels(views, "survival"):
-        for field, what in (("survival", "kept at all"), ("conditional", "kept given the one before")):
+        for field, what in POSITIONS.items():
             points = [(float(place), row, figure) for row in rows for place, figure in enumerate(row[field], 1)]
             ticks = {place: f"{place:g}" for place, _, _ in points}
             plots.append(lines(view, f"{what}, {name}", points, ("position in the tree", "probability"), ticks=ticks))

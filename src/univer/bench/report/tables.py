@@ -14,6 +14,7 @@ from univer.bench.report.view import View
 from univer.bench.summary import ALL, PLAIN
 
 PREFILL = "prefill"
+POSITIONS = {"survival": "kept at all", "conditional": "kept given the one before"}
 
 
 @dataclass(frozen=True)
@@ -108,14 +109,17 @@ def phase_tables(view: View) -> list[Table]:
 
 
 def position_tables(view: View) -> list[Table]:
-    """Acceptance by position; none where it was not measured."""
-    deepest = max((len(row["conditional"]) for row in view.rows), default=0)
+    """Probabilities of keeping a position; none where they were not measured."""
+    deepest = max((len(row["survival"]) for row in view.rows), default=0)
 
-    def column(place: int) -> Column:
-        return str(place + 1), lambda row: _cell(row["conditional"][place] if place < len(row["conditional"]) else None)
+    def column(place: int, field: str) -> Column:
+        return str(place + 1), lambda row: _cell(row[field][place] if place < len(row[field]) else None)
 
-    what = "Probability of keeping a position given the one before"
-    return [_table(view, what, list(map(column, range(deepest))), view.temperature)] if deepest else []
+    return [
+        _table(view, what, [column(place, field) for place in range(deepest)], view.temperature)
+        for field, what in POSITIONS.items()
+        if deepest
+    ]
 
 
 def phase_names(rows: Sequence[Row]) -> list[str]:
