@@ -102,8 +102,8 @@ def test_without_univer_the_longest_acceptance_is_first(tmp_path: Path) -> None:
                 "gain": None,
                 "rate": {"value": 21.34, "low": 20.16, "high": 22.5, "prompts": 12},
             },
-            "Plain decoding generates 21.3 tokens per second (95 % interval 20.2 to 22.5, 12 prompts); nothing else was "
-            "measured yet.",
+            "Plain decoding generates 21.3 tokens per second (95 % interval 20.2 to 22.5, 12 prompts); nothing else "
+            "was measured yet.",
         ),
     ],
 )

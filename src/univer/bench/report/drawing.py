@@ -140,7 +140,7 @@ def lines(
         name = view.abridged(title(label))
         axes.plot(xs, values, linestyle=dashes, linewidth=width, zorder=order, label=name, **_style(look))
     if level is not None:
-        colour = MUTED if level[0] == PLAIN else view.look(level[0]).colour
+        colour = view.look(level[0]).colour
         axes.axhline(level[1], color=colour.light, linewidth=1.2, linestyle=(0, (1.5, 2.0)), label=title(level[0]))
     if ticks:
         axes.set_xticks(list(ticks), list(map(view.abridged, ticks.values())))
@@ -204,7 +204,7 @@ def _name_rows(axes: Axes, view: View, rows: Sequence[Row]) -> None:
     axes.set_yticks(range(len(rows)), [view.abridged(title(row["method"])) for row in rows])
     for label, row in zip(axes.get_yticklabels(), rows, strict=True):
         look = view.look(row["method"])
-        label.set(color=(INK if row["method"] == PLAIN else look.colour).light, fontweight=look.weight)
+        label.set(color=look.colour.light, fontweight=look.weight)
 
 
 def _words(what: str, heading: str, labels: Iterable[str]) -> str:

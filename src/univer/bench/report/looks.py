@@ -5,39 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from univer.bench.report.names import base
-
-
-@dataclass(frozen=True)
-class Colour:
-    """A colour in the light and in the dark version of a page.
-
-    Attributes:
-        light: on a light background, `#rrggbb` in lower case.
-        dark: on a dark background.
-    """
-
-    light: str
-    dark: str
-
+from univer.bench.summary import PLAIN
+from univer.couplings import Stepwise
+from univer.methods import OTHER, Colour, methods
 
 SURFACE = Colour("#fffffe", "#15181d")
 INK = Colour("#1b1f24", "#e9ebee")
 MUTED = Colour("#5a626d", "#a2abb6")
 GRID = Colour("#e3e6ea", "#2c323a")
-
-# One hue for each one-step rule, told apart also by readers with a colour vision deficiency, and with the contrast that
-# text needs.
-RULES = (
-    (Colour("#805625", "#ecbb44"), "token", "block"),
-    (Colour("#5674b8", "#8ed4fc"), "rrs", "rrs-lifted"),
-    (Colour("#0b4f94", "#5f9fe8"), "rrsw", "traversal"),
-    (Colour("#00835f", "#3fcf9f"), "spectr", "spectr-lifted"),
-    (Colour("#d1410c", "#ff8552"), "greedy", "univer"),
-    (Colour("#6e757e", "#9a989d"), "membership", None),
-    (Colour("#8a266e", "#ec96cd"), "mixed", "univer-mixed"),
-    (Colour("#353841", "#d6dadf"), "optimal", "optimal-lifted"),
-)
-OTHER = Colour("#7253c3", "#7c7db8")
 
 # Phases of a round, apart from the methods' colours: blue-grey, neighbours far apart in lightness.
 PHASES = (
@@ -84,15 +59,15 @@ def look(label: str, main: bool = False) -> Look:
         (True, True, False)
     """
     name = base(label)
-    for colour, stepwise, lifted in RULES:
-        if name in (stepwise, lifted):
-            return Look(colour, name == lifted, name != label, main)
-    return Look(OTHER, True, name != label, main)
+    method = methods().get(name)
+    if method is None:
+        return Look(INK if name == PLAIN else OTHER, True, name != label, main)
+    return Look(method.colour, not isinstance(method.coupling, Stepwise), name != label, main)
 
 
 def colours() -> list[Colour]:
     """All colours of a page."""
-    return list(dict.fromkeys([*PAGE.values(), *PHASES, OTHER, *(colour for colour, _, _ in RULES)]))
+    return list(dict.fromkeys([*PAGE.values(), *PHASES, OTHER, *(method.colour for method in methods().values())]))
 
 
 def variable(colour: Colour) -> str:

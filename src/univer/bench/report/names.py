@@ -8,24 +8,6 @@ from collections.abc import Iterable
 from univer.bench.summary import PLAIN
 from univer.methods import methods
 
-TITLES = {
-    "token": "Token",
-    "block": "Block",
-    "rrs": "RRS",
-    "rrs-lifted": "RRS, lifted",
-    "rrsw": "RRSw",
-    "traversal": "Traversal",
-    "spectr": "SpecTr",
-    "spectr-lifted": "SpecTr, lifted",
-    "greedy": "Greedy",
-    "univer": "UniVer",
-    "membership": "Membership",
-    "mixed": "Mixed",
-    "univer-mixed": "UniVer, mixed",
-    "optimal": "Optimal",
-    "optimal-lifted": "Optimal, lifted",
-    PLAIN: "plain decoding",
-}
 # Characters of a name in a plot, and how many of them repeat what it shares with another name before they differ.
 LONGEST, SHARED = 33, 8
 
@@ -48,9 +30,10 @@ def title(label: str) -> str:
         ('SpecTr, lifted (gain)', 'mine')
     """
     name = base(label)
-    known = methods().get(name)
-    lossy = " (lossy)" if known is not None and not known.exact else ""
-    return (known.title if known is not None else TITLES.get(name, name)) + label[len(name) :] + lossy
+    if name == PLAIN:
+        return "plain decoding"
+    method = methods().get(name)
+    return label if method is None else method.title + label[len(name) :] + ("" if method.exact else " (lossy)")
 
 
 def rank(label: str) -> tuple[int, int, str]:

@@ -169,9 +169,9 @@ def _load(path: Path, name: str) -> Run:
     settings = folder.manifest.get("settings") or {}
     try:
         summary = summarise(records, reference_tree=_reference_tree(settings))
+        add_intervals(summary["rows"], records)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ValueError(f"the records of {path} cannot be summarised ({type(error).__name__}: {error})") from error
-    add_intervals(summary["rows"], records)
     return Run(
         displayable(name),
         displayable(folder.manifest),

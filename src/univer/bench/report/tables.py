@@ -32,8 +32,8 @@ class Cell:
     small: str = ""
 
 
-# A method, its look, and a cell for each further column; plain decoding has no look.
-Line = tuple[str, Look | None, Sequence[Cell]]
+# A method, its look, and a cell for each further column.
+Line = tuple[str, Look, Sequence[Cell]]
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ def group_tables(view: View) -> list[Table]:
 
     names = {"Acceptance length": "tau", "Speed-up": "speedup"} if len(groups) > 1 else {}
     return [
-        _table(view, f"{what} by task group", [column(group, name) for group in (*groups, ALL)], view.temperature)
+        _table(view, f"{what} by task group", [column(group, name) for group in groups], view.temperature)
         for what, name in names.items()
-        if any(row[name] for row in view.run.rows)
+        if any(row[name] for row in view.run.rows if row["group"] != ALL)
     ]
 
 
@@ -136,8 +136,7 @@ def _table(view: View, caption: str, columns: Sequence[Column], temperature: flo
     """A table with a block for every tree, and one for plain decoding before them."""
 
     def line(row: Row) -> Line:
-        look = None if row["method"] == PLAIN else view.look(row["method"])
-        return title(row["method"]), look, [cell(row) for _, cell in columns]
+        return title(row["method"]), view.look(row["method"]), [cell(row) for _, cell in columns]
 
     alone = [row for row in view.run.overall if row["method"] == PLAIN and row["temperature"] == temperature]
     blocks = [("", alone)] if plain and alone else []
