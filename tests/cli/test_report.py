@@ -27,10 +27,8 @@ def test_a_report_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["report", "run"]) == 0
     sentence, about, where = capsys.readouterr().out.splitlines()
     assert sentence.startswith("UniVer on the tree 3x3 gets ")
-    assert (
-        "temperature 1, 6 prompts of 6 task groups, exact outcome distributions of drafted trees, the run is not finished"
-        in about
-    )
+    assert "temperature 1, 6 prompts of 6 task groups, exact outcome distributions of drafted trees" in about
+    assert "the run is not finished" in about
     assert where == "report.html with 4 plots beside it"
     assert len(list(run.parent.glob("report*"))) == 5
 

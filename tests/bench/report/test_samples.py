@@ -55,6 +55,7 @@ def test_found_27_an_unfinished_run_has_no_gain_and_its_sample_sizes(tmp_path: P
     page = made.page.read_text(encoding="utf-8")
     assert "than RRSw" not in page
     assert "the run is not finished" in page
+    assert "4 prompts of 4 task groups" in made.about
     assert made.images == []
 
 

@@ -27,6 +27,7 @@ from univer.bench.report.output import GENERATOR, check_images, check_output, re
 from univer.bench.report.pictures import inline, save_png
 from univer.bench.report.runs import Row, Run
 from univer.bench.report.view import View, views
+from univer.bench.summary import CELL
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def _about(view: View) -> str:
     """What the sentence is true for, in a few words."""
     settings, chosen = view.run.manifest.get("settings") or {}, view.chosen
     models = [name for name in (settings.get("target"), chosen["draft"]) if isinstance(name, str)]
-    groups = len(view.run.groups)
+    groups = sum(all(row[name] == chosen[name] for name in CELL) for row in view.run.rows) - 1
     if view.run.audit:
         return "the audit of small models by exact enumeration" + ("" if view.alone else f", run “{view.run.name}”")
     parts = [
