@@ -133,6 +133,7 @@ def test_names_in_records_are_text(tmp_path: Path) -> None:
         record | {"method": EVIL, "tree": EVIL, "draft": EVIL, "group": WORSE},
         record | {"method": WORSE, "tree": WORSE, "draft": EVIL},
         record | {"method": "漢字 \U0001f600", "tree": WORSE, "draft": EVIL},
+        record | {"method": "_hidden", "tree": "single", "draft": EVIL},
     ]
     records = [record | {"prompt": f"{record['prompt']} {number}"} for record in records for number in range(6)]
     write_run(tmp_path / "run", "replay", records, **{WORSE: WORSE, "target": WORSE})
@@ -141,6 +142,7 @@ def test_names_in_records_are_text(tmp_path: Path) -> None:
     assert len(page.all("script")) == len(page.all("title")) == len(page.all("b")) + 1 == 1
     texts = {text.strip() for text in page.text}
     assert {EVIL, "plain $x_1$ & co", "漢字 \U0001f600"} <= texts
+    assert page.text.count("_hidden") > 4, "in plots as well as in the tables"
     assert made.sentence.startswith(f"{EVIL} on the tree {EVIL} gets ")
     assert any(WORSE[:100] in text for text in texts)
     assert any(EVIL in (drawing.get("aria-label") or "") for drawing in page.all("svg"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 
 from univer.bench.report.forms import decimal, signed_percent, tenths
 from univer.bench.report.looks import GRID, INK, MUTED, PHASES, SURFACE, Look
@@ -128,7 +129,8 @@ def lines(
     if max(map(len, curves.values()), default=0) < FEWEST_POINTS:
         return Plot(heading)
     canvas, axes = _panel(max(HEIGHT, 1 + 0.8 * LINE * (len(curves) + (level is not None))), "y")
-    # The legend lists the lines in the order in which they end.
+    # The legend lists the lines in the order in which they end, whatever characters their names begin with.
+    drawn: list[Line2D] = []
     for label, curve in sorted(curves.items(), key=lambda item: -item[1][-1][1]["value"]):
         look = view.look(label)
         xs, values = [x for x, _ in curve], [figure["value"] for _, figure in curve]
@@ -138,16 +140,17 @@ def lines(
         dashes: Any = "solid" if look.lifted else (0, (3.0, 1.8))
         width, order = (2.8, 4) if look.main else (1.4, 3)
         name = view.abridged(title(label))
-        axes.plot(xs, values, linestyle=dashes, linewidth=width, zorder=order, label=name, **_style(look))
+        drawn += axes.plot(xs, values, linestyle=dashes, linewidth=width, zorder=order, label=name, **_style(look))
     if level is not None:
         colour = view.look(level[0]).colour
-        axes.axhline(level[1], color=colour.light, linewidth=1.2, linestyle=(0, (1.5, 2.0)), label=title(level[0]))
+        style: Any = {"color": colour.light, "linewidth": 1.2, "linestyle": (0, (1.5, 2.0))}
+        drawn.append(axes.axhline(level[1], label=title(level[0]), **style))
     if ticks:
         axes.set_xticks(list(ticks), list(map(view.abridged, ticks.values())))
     if form is signed_percent:
         axes.yaxis.set_major_formatter(lambda value, place: form(value))
     axes.set(xlabel=axes_names[0], ylabel=axes_names[1])
-    legend = axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), handlelength=2.6)
+    legend = axes.legend(handles=drawn, loc="center left", bbox_to_anchor=(1, 0.5), handlelength=2.6)
     main = view.abridged(title(view.chosen["method"]))
     for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True):
         text.set(color=line.get_color(), fontweight="bold" if text.get_text() == main else "normal")
