@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from univer.bench.report import Wish, load_runs
-from univer.bench.report.focus import focus, sentence
+from univer.bench.report import Selection, load_runs
+from univer.bench.report.focus import main_row, sentence
 from univer.cli.app import app, run
 
 
@@ -45,7 +45,7 @@ def test_lengths_beside_their_bounds_are_kept_for_the_report(
     assert len(gaps["univer"]) >= 2
     assert min(gaps["univer"].values()) > -1e-9
     assert kept.finished
-    said = str(sentence(focus(kept, Wish()), kept.reference))
+    said = "".join(sentence(main_row(kept, Selection()), kept.reference))
     assert said.startswith("UniVer (gain) comes within ")
     assert said.endswith("enumerated cases.")
     assert all(gaps["greedy"][case] >= gap - 1e-9 for case, gap in gaps["univer"].items())

@@ -11,7 +11,7 @@ import pytest
 from bench.report.made_up import replay_records, write_run
 from univer.cli import main
 
-FEW = replay_records(per_group=1, methods=("rrsw", "univer"), trees=("3x3",), temperatures=(0.6, 1.0))
+FEW = replay_records(per_group=1, methods=("rrsw", "univer"), trees=("3x3",), temperatures=(0.3, 0.6, 1.0))
 
 
 @pytest.fixture
@@ -27,9 +27,10 @@ def test_a_report_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["report", "run"]) == 0
     sentence, about, where = capsys.readouterr().out.splitlines()
     assert sentence.startswith("UniVer on the tree 3x3 gets ")
-    assert "temperature 1, 6 prompts of 6 kinds, exact outcome laws of drafted trees, the run is not finished" in about
-    assert where == "report.html with 5 plots beside it"
-    assert len(list(run.parent.glob("report*"))) == 6
+    assert "temperature 1, 6 prompts of 6 task groups, exact outcome distributions of drafted trees" in about
+    assert "the run is not finished" in about
+    assert where == "report.html with 4 plots beside it"
+    assert len(list(run.parent.glob("report*"))) == 5
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
@@ -42,7 +43,7 @@ def test_a_terminal_that_lacks_signs_of_the_page(run: Path, monkeypatch: pytest.
     assert where.startswith("seite-?.html with ")
 
 
-def test_json_and_a_wish(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_and_a_selection(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(run), "--output", "some/page.html", "--temperature", "0.6", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["row"]["temperature"] == 0.6
@@ -54,7 +55,7 @@ def test_json_and_a_wish(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "error: nowhere is not there"),
+        (["nowhere"], "error: nowhere does not exist"),
         (["."], ". is not the folder of a run: it has no manifest.json"),
         (["run", "run"], "run is given twice"),
         (["run", "--method", "unver"], "no run has the method 'unver'; there are rrsw, univer"),

@@ -23,11 +23,13 @@ class Interval:
         value: the figure.
         low: lower end; None with fewer than `FEWEST` prompts, which say too little about the spread.
         high: upper end; likewise.
+        prompts: number of prompts that the figure is over.
     """
 
     value: float
     low: float | None
     high: float | None
+    prompts: int
 
 
 def mean_interval(values: ArrayLike, seed: int = 0) -> Interval:
@@ -42,7 +44,7 @@ def mean_interval(values: ArrayLike, seed: int = 0) -> Interval:
 
     Example:
         >>> mean_interval([1.0] * 6)
-        Interval(value=1.0, low=1.0, high=1.0)
+        Interval(value=1.0, low=1.0, high=1.0, prompts=6)
     """
     return _interval((np.asarray(values, dtype=float),), lambda sample, axis: sample.mean(axis), seed)
 
@@ -70,6 +72,26 @@ def gain_interval(values: ArrayLike, reference: ArrayLike, seed: int = 0) -> Int
         return ratio
 
     return _interval((np.asarray(values, dtype=float), np.asarray(reference, dtype=float)), gain, seed)
+
+
+def ratio_interval(values: ArrayLike, reference: ArrayLike, seed: int = 0) -> Interval:
+    """Ratio of the means of two figures on the same prompts.
+
+    Args:
+        values: `[prompts]`.
+        reference: `[prompts]`, the same prompts in the same order.
+        seed: of the resampling.
+
+    Returns:
+        `mean(values) / mean(reference)` with its percentile interval at 95 %, see `gain_interval`.
+
+    Example:
+        >>> ratio_interval([2.0, 4.0], [1.0, 2.0]).value
+        2.0
+    """
+    gain = gain_interval(values, reference, seed)
+    low, high = (None if end is None else 1 + end for end in (gain.low, gain.high))
+    return Interval(1 + gain.value, low, high, gain.prompts)
 
 
 def gain_change(
@@ -120,7 +142,7 @@ def intervals_note(prompts: int) -> str:
 def _interval(samples: tuple[NDArray[np.float64], ...], statistic: object, seed: int) -> Interval:
     value = float(statistic(*samples, axis=0))  # type: ignore[operator]
     if len(samples[0]) < FEWEST:
-        return Interval(value, None, None)
+        return Interval(value, None, None, len(samples[0]))
     found = bootstrap(
         samples,
         statistic,
@@ -131,4 +153,4 @@ def _interval(samples: tuple[NDArray[np.float64], ...], statistic: object, seed:
         method="percentile",
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    return Interval(value, float(found.low), float(found.high))
+    return Interval(value, float(found.low), float(found.high), len(samples[0]))

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from univer.bench.folder import Record
-from univer.bench.intervals import Interval, gain_interval, mean_interval
+from univer.bench.intervals import gain_interval, mean_interval, ratio_interval
 from univer.models.prompts import EVERY_KIND
 
 REFERENCE, PLAIN, ALL = "rrsw", "plain", EVERY_KIND
@@ -37,7 +37,8 @@ def summarise(
         1, 2, ... drafted tokens are kept), `conditional` (the same given one token less) and, from live runs, `rate`
         (tokens per second without the prefill), `speedup` (over plain decoding) and `phases` (seconds of a round by
         phase; of the prefill, seconds of a turn). What was not measured is None. Where records have an `error` or a
-        `bound`, a row has the mean `error` and the `gap`, the mean distance of tau to the bound.
+        `bound`, a row has the mean `error` and the `gap`, the mean distance of tau to the bound. A figure with an
+        interval has the fields of `Interval`.
 
     Example:
         >>> record = {"source": "replay", "group": "qa", "draft": "d", "tree": "2x1", "temperature": 1.0, "nodes": 2}
@@ -46,11 +47,7 @@ def summarise(
         >>> row["tau"]["value"], row["survival"][0]["value"]
         (1.6, 0.6)
     """
-    cells: dict[Cell, dict[str, Record]] = {}
-    for record in records:
-        cells.setdefault(tuple(record[name] for name in CELL), {})[record["prompt"]] = record
-    # Resampling goes by place: the order in which prompts were measured must not matter.
-    cells = {cell: dict(sorted(own.items())) for cell, own in cells.items()}
+    cells = by_cell(records)
     groups = dict.fromkeys(record["group"] for record in records)
     rows = []
     for group in (ALL, *groups):
@@ -62,6 +59,15 @@ def summarise(
             if own:
                 rows.append(_row(group, cell, own, of_group, (reference, reference_tree)))
     return {"reference": reference, "rows": rows}
+
+
+def by_cell(records: Sequence[Record]) -> dict[Cell, dict[str, Record]]:
+    """The records by cell, see `CELL`, and by prompt in a fixed order."""
+    cells: dict[Cell, dict[str, Record]] = {}
+    for record in records:
+        cells.setdefault(tuple(record[name] for name in CELL), {})[record["prompt"]] = record
+    # Resampling goes by place: the order in which prompts were measured must not matter.
+    return {cell: dict(sorted(own.items())) for cell, own in cells.items()}
 
 
 def tau_of(record: Record) -> float | None:
@@ -158,8 +164,7 @@ def _speedup(own: dict[str, Record], plain: dict[str, Record]) -> dict[str, Any]
         return None
     of_method = [decode_seconds(own[name]) / _decoded(own[name]) for name in shared]
     of_plain = [decode_seconds(plain[name]) / _decoded(plain[name]) for name in shared]
-    gain = gain_interval(of_plain, of_method)
-    return vars(Interval(1 + gain.value, *(None if end is None else 1 + end for end in (gain.low, gain.high))))
+    return vars(ratio_interval(of_plain, of_method))
 
 
 def _phases(records: Sequence[Record]) -> dict[str, float]:

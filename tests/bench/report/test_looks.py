@@ -7,9 +7,10 @@ import pytest
 from numpy.typing import NDArray
 
 from univer import methods
-from univer.bench.report import palette
-from univer.bench.report.palette import Colour
-from univer.bench.report.series import series
+from univer.bench.report import looks
+from univer.bench.report.looks import Colour, look
+
+METHODS = list(dict.fromkeys([*(look(name).colour for name in methods()), looks.OTHER]))
 
 # How linear RGB looks without a kind of cone: Machado, Oliveira and Fernandes, IEEE TVCG 15, 1291 (2009), severity 1.
 EYES = {
@@ -51,28 +52,28 @@ def contrast(one: str, other: str) -> float:
 
 
 # Labels are written in the colours of their lines.
-@pytest.mark.parametrize("colour", [palette.INK, palette.MUTED, *palette.SERIES], ids=lambda colour: colour.name)
+@pytest.mark.parametrize("colour", [looks.INK, looks.MUTED, *METHODS], ids=looks.variable)
 def test_text_can_be_read_on_both_surfaces(colour: Colour) -> None:
-    assert contrast(colour.light, palette.SURFACE.light) >= 4.5
-    assert contrast(colour.dark, palette.SURFACE.dark) >= 4.5
+    assert contrast(colour.light, looks.SURFACE.light) >= 4.5
+    assert contrast(colour.dark, looks.SURFACE.dark) >= 4.5
 
 
 @pytest.mark.parametrize("eyes", EYES)
 def test_hues_differ_for_all_eyes(eyes: str) -> None:
-    for one, other in combinations(palette.SERIES, 2):
+    for one, other in combinations(METHODS, 2):
         for a, b in ((one.light, other.light), (one.dark, other.dark)):
             apart = np.linalg.norm(lab(EYES[eyes] @ linear(a)) - lab(EYES[eyes] @ linear(b)))
-            assert apart > 13, (one.name, other.name)
+            assert apart > 13, (one, other)
 
 
 def test_a_colour_of_a_drawing_names_one_variable() -> None:
-    drawn = [colour.light for colour in palette.ALL]
+    drawn = [colour.light for colour in looks.colours()]
     assert len(set(drawn)) == len(drawn)
     assert all(colour == colour.lower() for colour in drawn)
 
 
-def test_neighbouring_parts_differ_in_lightness() -> None:
-    for one, other in zip(palette.PARTS, palette.PARTS[1:], strict=False):
+def test_neighbouring_phases_differ_in_lightness() -> None:
+    for one, other in zip(looks.PHASES, looks.PHASES[1:], strict=False):
         assert contrast(one.light, other.light) > 1.5
         assert contrast(one.dark, other.dark) > 1.5
 
@@ -80,7 +81,7 @@ def test_neighbouring_parts_differ_in_lightness() -> None:
 def test_no_two_methods_look_alike() -> None:
     labels = [label for name in methods() for label in (name, f"{name} (gain)")]
     for one, other in combinations(labels, 2):
-        a, b = series(one), series(other)
+        a, b = look(one), look(other)
         assert (a.colour, a.lifted, a.ordered) != (b.colour, b.lifted, b.ordered), (one, other)
-    assert {series(label).colour for label in labels} == set(palette.SERIES) - {palette.OTHER}
-    assert series("mine").colour is palette.OTHER
+    assert look("mine").colour is looks.OTHER
+    assert looks.OTHER not in {look(label).colour for label in labels}

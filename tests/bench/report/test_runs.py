@@ -45,20 +45,20 @@ def test_a_run_interrupted_between_prompts_is_not_finished(tmp_path: Path, entry
     seen = [record for record in FEW if record["prompt"] in names[:4]]
     # The fifth prompt was under way.
     folder = write_run(tmp_path / "run", "replay", [*seen, FEW[8]], prompts=list(map(entry, names)))
-    assert load_runs([tmp_path / "run"])[0].so_far == "4 of 6 prompts so far"
+    assert load_runs([tmp_path / "run"])[0].progress == "4 of 6 prompts so far"
     (tmp_path / "run" / RECORDS).write_text("".join(json.dumps(record) + "\n" for record in seen))
     folder.finish(summarise(seen))
     (run,) = load_runs([tmp_path / "run"])
-    assert (run.finished, run.so_far) == (False, "4 of 6 prompts so far")
+    assert (run.finished, run.progress) == (False, "4 of 6 prompts so far")
     said = {term: value for _, pairs in facts(run) for term, value in pairs}
-    assert said["state"] == "under way or stopped: 4 of 6 prompts so far"
+    assert said["state"] == "in progress or interrupted: 4 of 6 prompts so far"
     page = write_report([run], tmp_path / "report.html").page.read_text(encoding="utf-8")
     assert "the run is not finished: 4 of 6 prompts so far" in page
     (tmp_path / "run" / RECORDS).write_text("".join(json.dumps(record) + "\n" for record in FEW))
     assert load_runs([tmp_path / "run"])[0].finished
 
 
-def test_runs_are_told_apart_by_their_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_short_names_by_their_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a/x", "b/x", "b/y"):
         write_run(tmp_path / name, "replay", FEW[:2])
     assert [run.name for run in load_runs([tmp_path / "a" / "x", tmp_path / "b" / "y"])] == ["x", "y"]
@@ -86,7 +86,7 @@ def test_signs_that_cannot_be_shown_are_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda path: path.rename(path.with_name("other")), "run is not there"),
+        (lambda path: path.rename(path.with_name("other")), "run does not exist"),
         (lambda path: (path / MANIFEST).unlink(), "not the folder of a run"),
         (lambda path: (path / MANIFEST).write_text('{"format": 99}'), "format 99.*update univer"),
         (lambda path: (path / MANIFEST).write_text("{"), "cannot be read"),

@@ -1,4 +1,4 @@
-"""What a run was made with, as pairs of a term and what it says."""
+"""What a run was made with, as terms and their values."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LONGEST = 300
 
 
 def facts(run: Run) -> list[tuple[str, Facts]]:
-    """The manifest in parts: the run, its settings, the machine, versions.
+    """The manifest of a run in parts: the run, its settings, the machine and the versions.
 
     Args:
-        run: the run. Its manifest may lack any part.
+        run: the run; its manifest may lack any part.
     """
     manifest = run.manifest
     machine = dict(manifest.get("machine") or {})
@@ -27,16 +27,16 @@ def facts(run: Run) -> list[tuple[str, Facts]]:
         "kind": manifest.get("kind"),
         "started": _time(manifest.get("started")),
         "commit": _commit(manifest.get("commit")),
-        "workers": _places(manifest.get("workers")),
+        "workers": _processors(manifest.get("workers")),
         "continued": _continued(manifest.get("continued")),
         "seed": settings.pop("seed", "not known"),
         "cases" if run.audit else "prompts": run.prompts,
         "records": len(run.records),
-        "state": "finished" if run.finished else f"under way or stopped: {run.so_far}",
+        "state": "finished" if run.finished else f"in progress or interrupted: {run.progress}",
     }
     errors = [row["error"] for row in run.overall if row.get("error") is not None]
     if errors and max(errors) > 0:
-        about["error of τ"] = f"at most {max(errors):.1e}, from what traces leave out"
+        about["error of τ"] = f"at most {max(errors):.1e}, from probabilities that the traces do not store"
     if isinstance(versions, dict):
         versions = {"python": machine.pop("python", None), **versions}
     for name in [name for name, value in settings.items() if isinstance(value, dict)]:
@@ -46,43 +46,43 @@ def facts(run: Run) -> list[tuple[str, Facts]]:
 
 
 def _pairs(part: dict[str, Any]) -> Facts:
-    return [(name.replace("_", " "), _said(value)) for name, value in part.items() if value is not None]
+    return [(name.replace("_", " "), _text(value)) for name, value in part.items() if value is not None]
 
 
 def _time(started: Any) -> Any:
-    """A moment to the minute, in universal time; what is none as it is."""
+    """A time to the minute in UTC; anything else as it is."""
     try:
         return f"{datetime.fromisoformat(started).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     except (TypeError, ValueError):
         return started
 
 
-def _commit(named: Any) -> str:
-    """A commit in short; a plus sign at its end stands for changed files."""
-    if not isinstance(named, str):
+def _commit(commit: Any) -> str:
+    """A short commit; the plus sign that a manifest puts behind it means changed files."""
+    if not isinstance(commit, str):
         return "not known"
-    return named.rstrip("+")[:12] + (", with changes" if named.endswith("+") else "")
+    return commit.rstrip("+")[:12] + (", with changes" if commit.endswith("+") else "")
 
 
-def _continued(times: Any) -> str | None:
-    """Where a run went on: on another machine, or with another version."""
-    if not isinstance(times, list) or not all(isinstance(entry, dict) for entry in times):
+def _continued(entries: Any) -> str | None:
+    """Where a run was resumed on another machine or with another version."""
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return None
-    said = []
-    for entry in times:
-        place = ", ".join(filter(None, (_commit(entry.get("commit")), _places([entry.get("machine")]))))
-        said.append(f"after {entry.get('records')} records with {place}, {_time(entry.get('started'))}")
-    return "; ".join(said) or None
+    texts = []
+    for entry in entries:
+        place = ", ".join(filter(None, (_commit(entry.get("commit")), _processors([entry.get("machine")]))))
+        texts.append(f"after {entry.get('records')} records with {place}, {_time(entry.get('started'))}")
+    return "; ".join(texts) or None
 
 
-def _places(machines: Any) -> str | None:
-    """Machines by what computes on them."""
-    if not isinstance(machines, list) or not all(isinstance(own, dict) for own in machines):
+def _processors(machines: Any) -> str | None:
+    """The accelerators or processors of machines."""
+    if not isinstance(machines, list) or not all(isinstance(machine, dict) for machine in machines):
         return None
-    return "; ".join(str(own.get("accelerator") or own.get("processor")) for own in machines) or None
+    return "; ".join(str(machine.get("accelerator") or machine.get("processor")) for machine in machines) or None
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, str):
         text = value
     elif isinstance(value, list) and all(isinstance(entry, str | int | float) for entry in value):

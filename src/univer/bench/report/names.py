@@ -1,4 +1,4 @@
-"""How methods and trees are called in a report, and in which order they stand."""
+"""Names of methods and trees for readers, and the order in which methods are listed."""
 
 from __future__ import annotations
 
@@ -8,25 +8,7 @@ from collections.abc import Iterable
 from univer.bench.summary import PLAIN
 from univer.methods import methods
 
-TITLES = {
-    "token": "Token",
-    "block": "Block",
-    "rrs": "RRS",
-    "rrs-lifted": "RRS, lifted",
-    "rrsw": "RRSw",
-    "traversal": "Traversal",
-    "spectr": "SpecTr",
-    "spectr-lifted": "SpecTr, lifted",
-    "greedy": "Greedy",
-    "univer": "UniVer",
-    "membership": "Membership",
-    "mixed": "Mixed",
-    "univer-mixed": "UniVer, mixed",
-    "optimal": "Optimal",
-    "optimal-lifted": "Optimal, lifted",
-    PLAIN: "plain decoding",
-}
-# Signs of a name in a plot, and how many of them show what a name shares with another before they part.
+# Characters of a name in a plot, and how many of them repeat what it shares with another name before they differ.
 LONGEST, SHARED = 33, 8
 
 
@@ -41,20 +23,21 @@ def base(label: str) -> str:
 
 
 def title(label: str) -> str:
-    """A row's name for a reader.
+    """The name of a row for readers.
 
     Example:
         >>> title("spectr-lifted (gain)"), title("mine")
         ('SpecTr, lifted (gain)', 'mine')
     """
     name = base(label)
-    known = methods().get(name)
-    lossy = " (lossy)" if known is not None and not known.exact else ""
-    return (known.title if known is not None else TITLES.get(name, name)) + label[len(name) :] + lossy
+    if name == PLAIN:
+        return "plain decoding"
+    method = methods().get(name)
+    return label if method is None else method.title + label[len(name) :] + ("" if method.exact else " (lossy)")
 
 
 def rank(label: str) -> tuple[int, int, str]:
-    """What rows are sorted by: plain decoding, then methods as `univer methods` lists them, then unknown ones.
+    """Sort key of rows: plain decoding, then methods in the order of `univer methods`, then unknown ones.
 
     Example:
         >>> sorted(["zeta", "univer (gain)", "rrsw", "univer", "plain"], key=rank)
@@ -65,18 +48,8 @@ def rank(label: str) -> tuple[int, int, str]:
     return (known.index(name) if name in known else len(known), len(label) - len(name), label)
 
 
-def tree_title(tree: str | None) -> str:
-    """A tree's name.
-
-    Example:
-        >>> tree_title("2x5"), tree_title(None)
-        ('2x5', 'no tree')
-    """
-    return "no tree" if tree is None else tree
-
-
 def shortened(name: str) -> str:
-    """A name without its middle where it is long.
+    """A long name without its middle.
 
     Example:
         >>> shortened("a" * 20 + "b" * 20)
@@ -86,29 +59,30 @@ def shortened(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[:half]}…{name[-half:]}"
 
 
-def told_apart(names: Iterable[str]) -> dict[str, str]:
-    """What to call names where there is little room: without their middles, and no two the same.
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Short forms of names for plots, no two the same.
 
-    Names that are alike but for their middles are shown from where they part, and where that is not enough as they are.
+    A long name loses its middle. Where two short forms would be the same, they begin shortly before the names differ;
+    where that is not enough either, the names stay whole.
 
     Args:
-        names: all names of a report.
+        names: all names in a report.
 
     Returns:
-        By name what it is called, longest names first.
+        The short form of each name, longest names first.
 
     Example:
         >>> start, end = "[-1, 0, 0, 0, 0", "3, 3, 4, 4, 5]"
-        >>> [*told_apart([f"{start}, 1, 1, {end}", f"{start}, 1, 2, {end}", "2x5"]).values()]
+        >>> [*short_names([f"{start}, 1, 1, {end}", f"{start}, 1, 2, {end}", "2x5"]).values()]
         ['…, 0, 1, 1, 3, 3, 4, 4, 5]', '…, 0, 1, 2, 3, 3, 4, 4, 5]', '2x5']
     """
     found = {name: shortened(name) for name in sorted(set(names), key=lambda name: (-len(name), name))}
     for whole in (False, True):
         for form in [form for form, count in Counter(found.values()).items() if count > 1]:
-            alike = [name for name, own in found.items() if own == form]
-            signs = enumerate(zip(*alike, strict=False))
-            parting = next((place for place, own in signs if len(set(own)) > 1), min(map(len, alike)))
-            rest = slice(max(0, parting - SHARED), None)
-            # A name that is short already stays: it is the others that only look like it.
+            alike = [name for name, short in found.items() if short == form]
+            columns = enumerate(zip(*alike, strict=False))
+            differ = next((place for place, column in columns if len(set(column)) > 1), min(map(len, alike)))
+            rest = slice(max(0, differ - SHARED), None)
+            # A name that is short by itself stays: it is the others that only look like it.
             found |= {name: name if whole else shortened(f"…{name[rest]}") for name in alike if len(name) > LONGEST}
     return found

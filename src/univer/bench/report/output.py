@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from PIL import Image
-
-# By these a page and an image are known as those of an earlier report.
+# Marks of the files of a report; matplotlib writes the second as the first chunk of text in a PNG file.
 GENERATOR = '<meta name="generator" content="univer report">'
 SOFTWARE = "univer report"
 
 
 def check_output(page: Path) -> None:
-    """Refuse to replace a file that is not an earlier report.
+    """Raise if another file than an earlier report would be replaced.
 
     Args:
         page: the HTML file to be written.
@@ -29,7 +27,7 @@ def check_output(page: Path) -> None:
 
 
 def check_images(images: Iterable[Path]) -> None:
-    """Refuse to replace files that are not images of an earlier report.
+    """Raise if another file than a plot of an earlier report would be replaced.
 
     Args:
         images: the PNG files to be written.
@@ -38,28 +36,29 @@ def check_images(images: Iterable[Path]) -> None:
         ValueError: with what to do.
     """
     for image in images:
-        if image.exists() and _software(image) != SOFTWARE:
+        if image.exists() and not _is_plot(image):
             raise ValueError(f"{image} exists already and is not a plot of a report: name another file with --output")
 
 
-def remove_left_over(page: Path, plots: Iterable[str], images: Iterable[Path]) -> None:
-    """Take away images of an earlier report of the same name that this one has no plots for.
+def remove_old_plots(page: Path, plots: Iterable[str], images: Iterable[Path]) -> None:
+    """Delete plots of an earlier report of the same name that this one does not have.
 
     Args:
         page: the HTML file.
-        plots: names that plots may have, without a number.
+        plots: the names of all kinds of plots.
         images: the PNG files of this report.
     """
     form = re.compile(rf"{re.escape(page.stem)}-({'|'.join(map(re.escape, plots))})(-\d+)?\.png")
     for image in set(page.parent.iterdir()) - set(images):
-        if form.fullmatch(image.name) and _software(image) == SOFTWARE:
+        if form.fullmatch(image.name) and _is_plot(image):
             image.unlink()
 
 
-def _software(image: Path) -> str | None:
-    """What a PNG file says that it was made with; None for anything else."""
+def _is_plot(image: Path) -> bool:
+    """Whether a file is a PNG image that says it was made by a report."""
     try:
-        with Image.open(image, formats=["PNG"]) as opened:
-            return opened.info.get("Software")
-    except (OSError, ValueError, Image.DecompressionBombError):
-        return None
+        with image.open("rb") as file:
+            start = file.read(200)
+    except OSError:
+        return False
+    return start.startswith(b"\x89PNG") and f"tEXtSoftware\0{SOFTWARE}".encode() in start

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from univer.bench.report.forms import NOTHING, decimal, ends, signed_percent
-from univer.bench.report.names import title, tree_title
-from univer.bench.report.plots.speed import phase_names
+from univer.bench.report.forms import NOTHING, decimal, ends, signed_percent, tenths
+from univer.bench.report.looks import Look
+from univer.bench.report.names import title
 from univer.bench.report.runs import Row
-from univer.bench.report.series import Series
+from univer.bench.report.samples import Figure
 from univer.bench.report.view import View
 from univer.bench.summary import ALL, PLAIN
+
+PREFILL = "prefill"
+POSITIONS = {"survival": "kept at all", "conditional": "kept given the one before"}
 
 
 @dataclass(frozen=True)
@@ -19,33 +22,18 @@ class Cell:
     """A cell.
 
     Attributes:
-        text: what it says.
-        value: what it is sorted by.
-        more: something smaller behind it.
-        quiet: whether it stands back, as the ends of an interval do.
-        name: whether it is a name, which may be long.
+        text: its text.
+        value: the number that it is sorted by.
+        small: small print after the text: an interval and a sample size.
     """
 
     text: str
     value: float | None = None
-    more: str = ""
-    quiet: bool = False
-    name: bool = False
+    small: str = ""
 
 
-@dataclass(frozen=True)
-class Line:
-    """A row of a table.
-
-    Attributes:
-        name: its method.
-        look: of the method; None where it has none of its own.
-        cells: as many as there are columns after the first.
-    """
-
-    name: str
-    look: Series | None
-    cells: Sequence[Cell]
+# A method, its look, and a cell for each further column.
+Line = tuple[str, Look, Sequence[Cell]]
 
 
 @dataclass(frozen=True)
@@ -55,156 +43,134 @@ class Table:
     Attributes:
         caption: what it shows.
         columns: headings.
-        bodies: lines under a heading each; a heading may be empty.
+        blocks: a heading, which may be empty, and lines.
     """
 
     caption: str
     columns: Sequence[str]
-    bodies: Sequence[tuple[str, Sequence[Line]]]
-
-
-def main_table(view: View) -> Table:
-    """All methods on all trees of a run at the temperature in front."""
-    columns = _columns(view)
-    temperature = view.chosen["temperature"]
-    return Table(
-        view.title(f"All prompts, temperature {temperature:g}"),
-        ["method", *(heading for heading, _ in columns)],
-        [*_plain_body(view, columns), *_bodies(view, temperature, columns)],
-    )
-
-
-def full_tables(view: View) -> list[Table]:
-    """The main table at the other temperatures of a run."""
-    columns = _columns(view)
-    return [
-        Table(
-            view.title(f"All prompts, temperature {temperature:g}"),
-            ["method", *(heading for heading, _ in columns)],
-            _bodies(view, temperature, columns),
-        )
-        for temperature in view.temperatures
-        if temperature != view.chosen["temperature"]
-    ]
-
-
-def group_table(view: View) -> Table | None:
-    """Acceptance length, and speed-up where it was measured, by task group; None for a run of one group."""
-    groups = view.run.groups
-    if len(groups) < 2:
-        return None
-    by_cell = {
-        (row["group"], row["draft"], row["tree"], row["method"]): row
-        for row in view.run.rows
-        if row["temperature"] == view.chosen["temperature"]
-    }
-    bodies = []
-    for heading, rows in _by_tree(view, view.chosen["temperature"]):
-        lines = []
-        for row in rows:
-            own = [by_cell.get((group, row["draft"], row["tree"], row["method"])) for group in (*groups, ALL)]
-            lines.append(Line(title(row["method"]), view.look(row["method"]), [_of_group(entry) for entry in own]))
-        bodies.append((heading, lines))
-    what = "Acceptance length and speed-up" if any(row["speedup"] for row in view.rows) else "Acceptance length"
-    return Table(
-        view.title(f"{what} by task group, temperature {view.chosen['temperature']:g}"),
-        ["method", *(group.replace("_", " ") for group in groups), "all"],
-        bodies,
-    )
-
-
-def phase_table(view: View) -> Table | None:
-    """Milliseconds by phase; None where no time was taken."""
-    rows = [row for row in view.rows if row["phases"]]
-    if not rows:
-        return None
-    names = phase_names(rows)
-    lines = []
-    for row in rows:
-        parts = [1000 * row["phases"].get(name, 0.0) for name in names]
-        prefill = 1000 * row["phases"].get("prefill", 0.0)
-        tree = tree_title(row["tree"]) if row["tree"] else NOTHING
-        figures = [Cell(decimal(part, 2), part) for part in (*parts, sum(parts), prefill)]
-        lines.append(Line(title(row["method"]), view.look(row["method"]), [Cell(tree, name=True), *figures]))
-    return Table(
-        view.title(f"Milliseconds a round by phase, temperature {view.chosen['temperature']:g}"),
-        ["method", "tree", *names, "round", "prefill a turn"],
-        [("", lines)],
-    )
+    blocks: Sequence[tuple[str, Sequence[Line]]]
 
 
 Column = tuple[str, Callable[[Row], Cell]]
 
 
-def _columns(view: View) -> list[Column]:
-    """The columns that the run has figures for."""
-    rows = view.run.overall
+def method_table(view: View, temperature: float) -> Table:
+    """All methods on all trees of a run at one temperature, with the columns that the run has figures for."""
     columns: list[Column] = [("nodes", lambda row: _number(row["nodes"] if row["tree"] else None, 1))]
-    if any(row["tau"] for row in rows):
-        columns += _with_interval("τ", "tau", decimal)
-    if any(row["gain"] for row in rows):
-        columns += _with_interval(f"gain over {title(view.run.reference)}", "gain", signed_percent)
-    if any(row["rate"] is not None for row in rows):
-        columns.append(("tokens/s", lambda row: _number(row["rate"], 1)))
-    if any(row["speedup"] for row in rows):
-        columns += _with_interval("speed-up", "speedup", decimal)
-    if len({row["prompts"] for row in rows}) > 1:
-        columns.append(("prompts", lambda row: _number(row["prompts"], 0)))
-    return columns
+    for heading, name, form in (
+        ("τ", "tau", decimal),
+        (f"gain over {title(view.run.reference)}", "gain", signed_percent),
+        ("tokens/s", "rate", tenths),
+        ("speed-up", "speedup", decimal),
+    ):
+        if any(row[name] for row in view.run.overall):
+            columns += [(heading, _value(name, form)), ("95 % interval", _interval(name, form))]
+    return _table(view, "All prompts", columns, temperature, plain=True)
 
 
-def _with_interval(heading: str, field: str, form: Callable[[float | None], str]) -> list[Column]:
-    def value(row: Row) -> Cell:
-        own = row[field]
-        return Cell(form(own["value"]), own["value"]) if own else Cell(NOTHING)
+def group_tables(view: View) -> list[Table]:
+    """Acceptance length and speed-up by task group; none for a run with one group."""
+    groups = view.run.groups
+    cells = {
+        (row["group"], row["draft"], row["tree"], row["method"]): row
+        for row in view.run.rows
+        if row["temperature"] == view.temperature
+    }
 
-    def interval(row: Row) -> Cell:
-        own = row[field]
-        return Cell(ends(own, form), own["low"] if own else None, quiet=True)
+    def column(group: str, name: str) -> Column:
+        def cell(row: Row) -> Cell:
+            of_group = cells.get((group, row["draft"], row["tree"], row["method"]))
+            return _cell(of_group[name] if of_group else None)
 
-    return [(heading, value), ("95 % interval", interval)]
+        return group.replace("_", " "), cell
 
-
-def _plain_body(view: View, columns: Sequence[Column]) -> list[tuple[str, list[Line]]]:
-    rows = [row for row in view.rows if row["method"] == PLAIN]
-    return [("", [_line(view, row, columns) for row in rows])] if rows else []
-
-
-def _bodies(view: View, temperature: float, columns: Sequence[Column]) -> list[tuple[str, list[Line]]]:
-    return [(heading, [_line(view, row, columns) for row in rows]) for heading, rows in _by_tree(view, temperature)]
-
-
-def _by_tree(view: View, temperature: float) -> list[tuple[str, list[Row]]]:
-    found = [
-        (draft, tree, rows)
-        for draft in view.drafts
-        for tree in view.trees
-        if (rows := view.of(draft, tree, temperature))
+    names = {"Acceptance length": "tau", "Speed-up": "speedup"} if len(groups) > 1 else {}
+    return [
+        _table(view, f"{what} by task group", [column(group, name) for group in groups], view.temperature)
+        for what, name in names.items()
+        if any(row[name] for row in view.run.rows if row["group"] != ALL)
     ]
-    return [(_heading(view, draft, tree, rows), rows) for draft, tree, rows in found]
+
+
+def phase_tables(view: View) -> list[Table]:
+    """Milliseconds by phase; none where no time was measured."""
+    names = phase_names(view.rows)
+
+    def phase(name: str) -> Column:
+        return name, lambda row: _number(1000 * row["phases"].get(name, 0.0) if row["phases"] else None)
+
+    columns: list[Column] = [
+        *map(phase, names),
+        ("round", lambda row: _number(round_time(row) if row["phases"] else None)),
+        ("prefill of a turn", phase(PREFILL)[1]),
+        ("prompts", lambda row: _number(row["prompts"], 0)),
+    ]
+    return [_table(view, "Milliseconds by phase", columns, view.temperature, plain=True)] if names else []
+
+
+def position_tables(view: View) -> list[Table]:
+    """Probabilities of keeping a position; none where they were not measured."""
+    deepest = max((len(row["survival"]) for row in view.rows), default=0)
+
+    def column(place: int, field: str) -> Column:
+        return str(place + 1), lambda row: _cell(row[field][place] if place < len(row[field]) else None)
+
+    return [
+        _table(view, what, [column(place, field) for place in range(deepest)], view.temperature)
+        for field, what in POSITIONS.items()
+        if deepest
+    ]
+
+
+def phase_names(rows: Sequence[Row]) -> list[str]:
+    """The phases of a round in their order, without the prefill, which is not part of a round."""
+    return [name for name in dict.fromkeys(name for row in rows for name in row["phases"] or ()) if name != PREFILL]
+
+
+def round_time(row: Row) -> float:
+    """Milliseconds of a round."""
+    return 1000 * float(sum(row["phases"][name] for name in phase_names([row])))
+
+
+def _table(view: View, caption: str, columns: Sequence[Column], temperature: float, plain: bool = False) -> Table:
+    """A table with a block for every tree, and one for plain decoding before them."""
+
+    def line(row: Row) -> Line:
+        return title(row["method"]), view.look(row["method"]), [cell(row) for _, cell in columns]
+
+    alone = [row for row in view.run.overall if row["method"] == PLAIN and row["temperature"] == temperature]
+    blocks = [("", alone)] if plain and alone else []
+    blocks += [(_heading(view, draft, tree, rows), rows) for draft, tree, rows in view.panels(temperature)]
+    headings = ["method", *(heading for heading, _ in columns)]
+    whole = view.title(caption, f"temperature {temperature:g}")
+    return Table(whole, headings, [(heading, list(map(line, rows))) for heading, rows in blocks])
 
 
 def _heading(view: View, draft: str, tree: str, rows: Sequence[Row]) -> str:
-    """What the rows share: the tree, the draft where there are several, and a reference on another tree."""
-    parts = [f"tree {tree_title(tree)}"]
+    """What rows have in common: the tree, the draft where there are several, and a reference on another tree."""
+    parts = [f"tree {tree}"]
     if len(view.drafts) > 1:
         parts.append(f"draft {draft}")
     if elsewhere := {row["reference_tree"] for row in rows if row["gain"]} - {tree}:
-        parts.append(f"gain over {title(view.run.reference)} on the tree {tree_title(elsewhere.pop())}")
+        parts.append(f"gain over {title(view.run.reference)} on the tree {elsewhere.pop()}")
     return ", ".join(parts)
 
 
-def _line(view: View, row: Row, columns: Sequence[Column]) -> Line:
-    look = None if row["method"] == PLAIN else view.look(row["method"])
-    return Line(title(row["method"]), look, [make(row) for _, make in columns])
+def _value(name: str, form: Callable[[float | None], str]) -> Callable[[Row], Cell]:
+    return lambda row: Cell(form(row[name]["value"]), row[name]["value"]) if row[name] else Cell(NOTHING)
 
 
-def _of_group(row: Row | None) -> Cell:
-    if row is None or not row["tau"]:
-        return Cell(NOTHING)
-    speedup = row["speedup"]
-    return Cell(decimal(row["tau"]["value"]), row["tau"]["value"], f"{decimal(speedup['value'])}×" if speedup else "")
+def _interval(name: str, form: Callable[[float | None], str]) -> Callable[[Row], Cell]:
+    return lambda row: Cell("", row[name]["low"], _sample(row[name], form)) if row[name] else Cell("")
 
 
-def _number(value: float | None, digits: int) -> Cell:
+def _cell(figure: Figure | None) -> Cell:
+    return Cell(decimal(figure["value"]), figure["value"], _sample(figure)) if figure else Cell(NOTHING)
+
+
+def _sample(figure: Figure, form: Callable[[float | None], str] = decimal) -> str:
+    return f"{ends(figure, form)} ({figure['prompts']})".strip()
+
+
+def _number(value: float | None, digits: int = 2) -> Cell:
     return Cell(decimal(value, digits), value)

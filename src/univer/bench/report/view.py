@@ -1,14 +1,15 @@
-"""A run as a report shows it: what is in front, which rows lie beside each other, what a panel is called."""
+"""A run as a report shows it: which rows stand together, and how they are titled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from univer.bench.report.focus import Wish, focus, in_front
-from univer.bench.report.names import rank, title, told_apart, tree_title
+from univer.bench.report.focus import Selection, main_row, ordered
+from univer.bench.report.forms import plural
+from univer.bench.report.looks import Look, look
+from univer.bench.report.names import rank, short_names, title
 from univer.bench.report.runs import Row, Run
-from univer.bench.report.series import Series, series
 from univer.bench.summary import PLAIN
 
 
@@ -18,9 +19,9 @@ class View:
 
     Attributes:
         run: the run.
-        chosen: its row in front.
-        alone: whether the report is about this run only.
-        short: what the names of the report are called where there is little room, longest names first.
+        chosen: the row that is highlighted.
+        alone: whether the report has no other run.
+        short: short forms of the long names in the report, longest names first.
     """
 
     run: Run
@@ -29,29 +30,32 @@ class View:
     short: Mapping[str, str]
 
     @property
+    def temperature(self) -> float:
+        """The temperature of the highlighted row."""
+        return float(self.chosen["temperature"])
+
+    @property
     def rows(self) -> list[Row]:
-        """The rows over all groups at the temperature in front, in the order of their methods."""
-        return _sorted(row for row in self.run.overall if row["temperature"] == self.chosen["temperature"])
+        """The rows over all groups at that temperature, plain decoding first."""
+        return _sorted(row for row in self.run.overall if row["temperature"] == self.temperature)
 
     @property
     def drafts(self) -> list[str]:
-        """The drafts, the one in front first."""
-        others = [row["draft"] for row in self.run.overall if row["draft"] is not None]
-        return list(dict.fromkeys([self.chosen["draft"], *others] if self.chosen["draft"] else others))
+        """The drafts, that of the highlighted row first."""
+        return self._values("draft")
 
     @property
     def trees(self) -> list[str]:
-        """The trees, the one in front first."""
-        others = [row["tree"] for row in self.run.overall if row["tree"] is not None]
-        return list(dict.fromkeys([self.chosen["tree"], *others] if self.chosen["tree"] else others))
+        """The trees, that of the highlighted row first."""
+        return self._values("tree")
 
     @property
-    def temperatures(self) -> list[float]:
-        """The temperatures, rising."""
-        return sorted({row["temperature"] for row in self.run.overall})
+    def other_temperatures(self) -> list[float]:
+        """The other temperatures in ascending order."""
+        return sorted({row["temperature"] for row in self.run.overall} - {self.temperature})
 
     def of(self, draft: str, tree: str | None = None, temperature: float | None = None) -> list[Row]:
-        """Rows over all groups with a draft and, where they are given, a tree and a temperature."""
+        """The rows over all groups with a draft and, where given, a tree and a temperature."""
         return _sorted(
             row
             for row in self.run.overall
@@ -61,22 +65,18 @@ class View:
             and row["method"] != PLAIN
         )
 
-    def panels(self) -> list[tuple[str, list[Row]]]:
-        """The rows at the temperature in front by draft and tree, each with the title of a panel."""
-        temperature = self.chosen["temperature"]
-        found = [
-            (
-                self.title(tree_title(tree), f"temperature {temperature:g}", draft=draft),
-                self.of(draft, tree, temperature),
-            )
-            for draft in self.drafts
-            for tree in self.trees
-        ]
-        return [(name, rows) for name, rows in found if rows]
+    def panels(self, temperature: float) -> list[tuple[str, str, list[Row]]]:
+        """Draft, tree and rows for every pair of draft and tree that has rows at a temperature."""
+        panels = [(draft, tree, self.of(draft, tree, temperature)) for draft in self.drafts for tree in self.trees]
+        return [panel for panel in panels if panel[2]]
 
-    def title(self, *parts: str, draft: str | None = None) -> str:
-        """What tells a panel or table from others: its own parts, and draft and run where there are several."""
+    def title(self, *parts: str, draft: str | None = None, rows: Sequence[Row] = ()) -> str:
+        """A title such as `2x5, temperature 1, 72 prompts`, with draft and run where there are several."""
         named = [*parts]
+        if rows:
+            counts = sorted({row["prompts"] for row in rows})
+            noun = "case" if self.run.audit else "prompt"
+            named.append(f"{counts[0]} to " * (len(counts) > 1) + plural(counts[-1], noun))
         if draft is not None and len(self.drafts) > 1:
             named.append(draft)
         if not self.alone:
@@ -84,24 +84,28 @@ class View:
         return ", ".join(named)
 
     def abridged(self, text: str) -> str:
-        """A text with its long names in short, for plots: a page has room for them, a plot has not."""
+        """A text with long names in their short forms, for plots and headings."""
         for name, short in self.short.items():
             text = text.replace(name, short)
         return text
 
-    def look(self, label: str) -> Series:
-        """How a method looks here."""
-        return series(label, main=label == self.chosen["method"])
+    def look(self, label: str) -> Look:
+        """The look of a method in this report."""
+        return look(label, main=label == self.chosen["method"])
+
+    def _values(self, field: str) -> list[str]:
+        values = [row[field] for row in (self.chosen, *self.run.overall)]
+        return list(dict.fromkeys(value for value in values if value is not None))
 
 
-def views(runs: Sequence[Run], wish: Wish) -> list[View]:
-    """The runs of a report, the one that its sentence is about first."""
-    short = {name: own for name, own in told_apart(_names(runs)).items() if name != own}
-    return [View(run, focus(run, wish), len(runs) == 1, short) for run in in_front(runs, wish)]
+def views(runs: Sequence[Run], selection: Selection) -> list[View]:
+    """The runs of a report, starting with the one that its sentence is about."""
+    short = {name: form for name, form in short_names(_names(runs)).items() if name != form}
+    return [View(run, main_row(run, selection), len(runs) == 1, short) for run in ordered(runs, selection)]
 
 
 def _names(runs: Sequence[Run]) -> Iterable[str]:
-    """Everything in runs that may have a long name."""
+    """All names in runs that may be long."""
     for run in runs:
         yield run.name
         for row in run.overall:
