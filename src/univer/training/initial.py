@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from univer.drafting.eagle.checkpoint import load_head
-from univer.drafting.eagle.config import EagleConfig, config_for_target
-from univer.drafting.eagle.draft import check_target
+from univer.drafting.eagle.config import LAST, EagleConfig, config_for_target
 from univer.drafting.eagle.head import EagleHead
+from univer.drafting.eagle.target import output_weight, token_embeddings
 from univer.drafting.eagle.weights import weight_files
 from univer.runtime.features import decoder_layers
 from univer.training.settings import DRAFT_VOCABULARY, VARIANT, TrainingSettings
@@ -30,10 +30,16 @@ def new_config(target: Any, settings: TrainingSettings) -> EagleConfig:
     Raises:
         ValueError: the sizes do not fit.
     """
-    vocabulary = len(target.get_input_embeddings().weight)
-    wanted = settings.draft_vocabulary or min(DRAFT_VOCABULARY, vocabulary)
-    chosen = {} if settings.layers is None else {"features": settings.layers}
+    wanted = settings.draft_vocabulary or min(DRAFT_VOCABULARY, len(token_embeddings(target)))
+    layers = _layers(target, settings)
+    chosen = {} if layers is None else {"features": layers}
     return config_for_target(target, settings.variant or VARIANT, wanted, **chosen)
+
+
+def _layers(target: Any, settings: TrainingSettings) -> tuple[int, ...] | None:
+    """The layers that the settings name, with -1 for the number of layers: both are the state after the final norm."""
+    count = len(decoder_layers(target)[2])
+    return settings.layers and tuple(LAST if layer == count else layer for layer in settings.layers)
 
 
 def new_head(target: Any, config: EagleConfig, tokens: Sequence[int], seed: int) -> EagleHead:
@@ -63,7 +69,7 @@ def new_head(target: Any, config: EagleConfig, tokens: Sequence[int], seed: int)
         for layer in (head.o_proj, head.down_proj):
             layer.weight.mul_(DAMPING)
         if config.variant == 3:
-            ids, output = head.token_ids, target.get_output_embeddings().weight
+            ids, output = head.token_ids, output_weight(target)
             head.lm_head.weight.copy_(output if ids is None else output[ids.to(output.device)])
             head.norm.weight.copy_(final_scale(target))
     return head
@@ -87,26 +93,27 @@ def final_scale(target: Any) -> Tensor:
 
 
 def loaded_head(directory: str | Path, target: Any, settings: TrainingSettings) -> EagleHead:
-    """A head from a directory, to be trained on.
+    """A head from a directory, to train it further.
 
     Args:
         directory: see `load_head`.
         target: the target.
-        settings: what they say of the head has to be what it is.
+        settings: `variant`, `draft_vocabulary` and `layers` have to be those of the head, or None.
 
     Returns:
         The head, in float32 on the CPU.
 
     Raises:
-        ValueError: it is no head of this target, or a setting says something else of it.
+        ValueError: there is no head, or a setting contradicts it.
     """
-    table = target.get_input_embeddings().weight
-    head = load_head(directory, len(decoder_layers(target)[2]), table.detach().cpu(), torch.float32)
-    check_target(head, target)
+    table, output = (weight.detach().cpu() for weight in (token_embeddings(target), output_weight(target)))
+    head = load_head(directory, len(decoder_layers(target)[2]), table, torch.float32, output)
     config = head.config
-    own = {"variant": config.variant, "draft_vocabulary": config.draft_vocab_size, "layers": config.features}
-    for name, value in own.items():
-        wanted = getattr(settings, name)
+    for name, wanted, value in (
+        ("variant", settings.variant, config.variant),
+        ("draft_vocabulary", settings.draft_vocabulary, config.draft_vocab_size),
+        ("layers", _layers(target, settings), config.features),
+    ):
         if wanted not in (None, value):
             raise ValueError(f"{name} cannot be {wanted}: the head to start from has {value}")
     return head.requires_grad_(True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -125,17 +127,48 @@ def split(texts: Texts, needed: int, seed: int) -> tuple[Texts, Texts]:
     return texts.select([number for number in range(len(texts)) if number not in aside]), texts.select(sorted(aside))
 
 
-def frequent_tokens(texts: Texts, count: int, vocabulary: int) -> tuple[list[int], float]:
+def frequent_tokens(
+    texts: Texts, count: int, vocabulary: int, ranks: Mapping[int, int] | None = None
+) -> tuple[list[int], float]:
     """The most frequent tokens of texts, ties to the lowest id.
 
     Args:
         texts: the texts.
         count: how many tokens.
         vocabulary: number of token ids.
+        ranks: tokens that come before all others, those of a higher rank first.
 
     Returns:
         The tokens in rising order, and the share of the texts' tokens that they make up.
     """
     counts = torch.bincount(texts.tokens.long(), minlength=vocabulary)
-    chosen = counts.argsort(descending=True, stable=True)[:count]
+    order = counts.clone()
+    for token, rank in (ranks or {}).items():
+        order[token] += rank * (len(texts.tokens) + 1)
+    chosen = order.argsort(descending=True, stable=True)[:count]
     return chosen.sort().values.tolist(), float(counts[chosen].sum() / counts.sum())
+
+
+def token_ranks(texts: Texts, tokenizer: Any, ends: Iterable[int]) -> dict[int, int]:
+    """Tokens that a draft vocabulary holds however rare they are, for `frequent_tokens`.
+
+    Args:
+        texts: the texts.
+        tokenizer: the tokenizer of transformers that they were written with.
+        ends: tokens that end a text of the target.
+
+    Returns:
+        Rank 2 for the ends and for the special tokens in the texts, rank 1 for the tokens of a single byte in them, of
+        which rare characters are made.
+    """
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    seen = texts.tokens.bincount().nonzero()[:, 0].tolist()
+    names = dict(zip(seen, tokenizer.convert_ids_to_tokens(seen), strict=True))
+    # Vocabularies with byte fallback spell bytes out; byte-level ones write each byte as one character.
+    spelled = [token for token, name in names.items() if re.fullmatch("<0x[0-9A-Fa-f]{2}>", name or "")]
+    alphabet = set(ByteLevel.alphabet())
+    single = [token for token, name in names.items() if name in alphabet]
+    special = {token for token, added in tokenizer.added_tokens_decoder.items() if added.special}
+    special |= set(tokenizer.all_special_ids)
+    return dict.fromkeys(spelled or single, 1) | dict.fromkeys([*special.intersection(seen), *ends], 2)

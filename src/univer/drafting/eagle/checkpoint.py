@@ -18,7 +18,11 @@ from univer.files import write_json
 
 
 def load_head(
-    directory: str | Path, layers: int | None = None, embeddings: Tensor | None = None, dtype: torch.dtype | None = None
+    directory: str | Path,
+    layers: int | None = None,
+    embeddings: Tensor | None = None,
+    dtype: torch.dtype | None = None,
+    output: Tensor | None = None,
 ) -> EagleHead:
     """Load an EAGLE head.
 
@@ -30,6 +34,7 @@ def load_head(
         layers: number of layers of the target, needed where an EAGLE-3 checkpoint does not name those that it reads.
         embeddings: the target's token embeddings `[V, H]`: a checkpoint's own copy of them is dropped.
         dtype: dtype of the weights; by default as stored.
+        output: the target's output layer `[V, H]`: a copy of it in a head of EAGLE or EAGLE-2 is dropped.
 
     Returns:
         The head, on the CPU, in evaluation mode.
@@ -44,13 +49,11 @@ def load_head(
     tensors = read_tensors(path)
     refuse_other_heads(where, settings, tensors)
     tensors = canonical_names(tensors)
-    own = tensors.get("embed_tokens.weight")
-    if own is not None and embeddings is not None and own.shape == embeddings.shape:
-        # A copy may have been rounded to another precision than the target was loaded in.
-        own, coarse = own.to(embeddings), torch.finfo(own.dtype).eps
-        if torch.allclose(own, embeddings, rtol=max(coarse, torch.finfo(embeddings.dtype).eps), atol=0):
-            del tensors["embed_tokens.weight"]
+    if _is_copy(tensors.get("embed_tokens.weight"), embeddings):
+        del tensors["embed_tokens.weight"]
     config = read_config(where, settings, tensors, layers)
+    if config.variant == 1 and _is_copy(tensors.get("lm_head.weight"), output):
+        del tensors["lm_head.weight"]
     state = to_state(where, config, tensors)
     kinds = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
     with torch.device("meta"):
@@ -58,6 +61,14 @@ def load_head(
     head.load_state_dict(state, assign=True)
     head.reset_frequencies()
     return head.to(dtype or max(kinds, key=lambda kind: torch.finfo(kind).bits)).eval()
+
+
+def _is_copy(tensor: Tensor | None, original: Tensor | None) -> bool:
+    """Whether a tensor holds the target's weights, perhaps rounded to another precision."""
+    if tensor is None or original is None or tensor.shape != original.shape:
+        return False
+    coarse = max(torch.finfo(kind).eps for kind in (tensor.dtype, original.dtype))
+    return torch.allclose(tensor.to(original), original, rtol=coarse, atol=0)
 
 
 def save_head(head: EagleHead, directory: str | Path, notes: Mapping[str, Any] | None = None) -> None:

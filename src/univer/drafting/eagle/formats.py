@@ -83,6 +83,11 @@ def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> 
     shapes = canonical_shapes(config)
     unknown = sorted(tensors.keys() - shapes.keys() - {"d2t", "t2d"})
     missing = sorted(shapes.keys() - tensors.keys())
+    if "lm_head.weight" in unknown:
+        raise ValueError(
+            f"{where} holds the tensor 'lm_head.weight', but a head of EAGLE or EAGLE-2 has no output layer; only a "
+            "copy of the target's is dropped"
+        )
     if unknown:
         raise ValueError(
             f"{where} holds the tensor {unknown[0]!r}, which is no part of an EAGLE head that is supported here"
@@ -149,6 +154,7 @@ def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
     if config.variant == 3:
         shapes[LAYER + "input_layernorm.weight"] = shapes[LAYER + "hidden_norm.weight"] = (width,)
         shapes["norm.weight"] = (width,)
+    if not config.shares_output:
         shapes["lm_head.weight"] = (config.draft_vocab_size, width)
     if config.norm_before_fc:
         shapes["input_norm.weight"] = (joined,)

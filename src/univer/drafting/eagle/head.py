@@ -54,8 +54,9 @@ class EagleHead(nn.Module):
             self.input_norm = self._norm(width)
             self.hidden_norm = self._norm(width)
             self.norm = self._norm(width)
-            self.lm_head = nn.Linear(width, config.draft_vocab_size, bias=False)
             self.feature_norm = self._norm(joined) if config.norm_before_fc else None
+        if not config.shares_output:
+            self.lm_head = nn.Linear(width, config.draft_vocab_size, bias=False)
         self.embed_tokens = nn.Embedding(config.vocab_size, width) if config.own_embeddings else None
         reduced = config.reduced
         self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.long) if reduced else None)
@@ -172,16 +173,19 @@ class EagleHead(nn.Module):
 
         Args:
             hidden: `[..., H]`, output of `block`.
-            output: for variant 1 the rows `[D, H]` of the target's output layer that belong to the draft vocabulary.
+            output: for a head without an output layer the rows `[D, H]` of the target's output layer that belong to
+                the draft vocabulary.
 
         Returns:
-            `[..., D]`.
+            `[..., D]`, before the target's scaling of its own scores, see `EagleDraft.logits`.
 
         Raises:
-            ValueError: a head of variant 1 is asked without the target's output layer.
+            ValueError: a head without an output layer is called without the target's.
         """
-        if self.config.variant == 1:
-            if output is None:
-                raise ValueError("a head of EAGLE or EAGLE-2 scores tokens with the target's output layer: pass it")
-            return functional.linear(hidden, output)
-        return self.lm_head(hidden if self.config.norm_output else self.norm(hidden))  # type: ignore[no-any-return]
+        config = self.config
+        states = hidden if config.variant == 1 or config.norm_output else self.norm(hidden)
+        if not config.shares_output:
+            return self.lm_head(states)  # type: ignore[no-any-return]
+        if output is None:
+            raise ValueError("this head scores tokens with the target's output layer: pass it")
+        return functional.linear(states, output)

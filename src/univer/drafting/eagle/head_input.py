@@ -58,5 +58,5 @@ class HeadInput:
         positions = torch.cat([own.positions for own in inputs])
         outputs = torch.split(head.block(embeddings[None], hidden[None], attend, positions[None])[0], counts)
         wanted = torch.cat([rows[-count:] for rows, count in zip(outputs, scored, strict=True)])
-        logits = head.logits(wanted, self.draft.output)
+        logits = self.draft.logits(wanted)
         return list(zip(torch.split(wanted, scored), torch.split(logits, scored), strict=True))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from univer.drafting.eagle.checkpoint import read_settings
+from univer.drafting.eagle.target import token_embeddings
 
 HEADS = Path(__file__).parent / "heads"
 # Rows of the token embeddings that a fingerprint looks at.
@@ -24,7 +25,7 @@ def fingerprint(target: Any) -> str:
     Args:
         target: a causal language model of transformers.
     """
-    table = target.get_input_embeddings().weight
+    table = token_embeddings(target)
     rows = torch.linspace(0, len(table) - 1, ROWS).long()
     picked = table.detach()[rows.to(table.device)].to("cpu", torch.bfloat16)
     return hashlib.sha256(picked.view(torch.int16).numpy().tobytes()).hexdigest()[:16]
