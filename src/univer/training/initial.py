@@ -1,4 +1,4 @@
-"""The head that training starts from."""
+"""The head that training starts from: a new one, or one that exists."""
 
 from __future__ import annotations
 
@@ -18,17 +18,22 @@ from univer.drafting.eagle.weights import weight_files
 from univer.runtime.features import decoder_layers
 from univer.training.settings import DRAFT_VOCABULARY, VARIANT, TrainingSettings
 
-# Spread of the first weights beside the identity, and how far the layer's two outputs are damped at first.
+# Standard deviation of the first weights beside the identity, and factor of the first weights of the two projections
+# into the residual stream.
 NOISE, DAMPING = 0.005, 0.3
-# Where the architectures of transformers keep their final norm.
+# Names of the final norm in the architectures of transformers.
 FINAL_NORMS = ("norm", "final_layer_norm", "final_layernorm", "ln_f")
 
 
 def new_config(target: Any, settings: TrainingSettings) -> EagleConfig:
-    """Sizes of a head for a target, as the settings want it.
+    """Sizes of a new head.
+
+    Args:
+        target: the target.
+        settings: variant, draft vocabulary and layers are read.
 
     Raises:
-        ValueError: the sizes do not fit.
+        ValueError: the sizes do not fit each other.
     """
     wanted = settings.draft_vocabulary or min(DRAFT_VOCABULARY, len(token_embeddings(target)))
     layers = _layers(target, settings)
@@ -43,16 +48,16 @@ def _layers(target: Any, settings: TrainingSettings) -> tuple[int, ...] | None:
 
 
 def new_head(target: Any, config: EagleConfig, tokens: Sequence[int], seed: int) -> EagleHead:
-    """A head that at first repeats what the target's last hidden state says.
+    """A head whose first predictions are those of the target's last hidden state.
 
-    The layer that joins the inputs passes the last one through, next to a little noise, and the layer itself adds
-    little; the output layer and the norm before it are the target's.
+    The layer that joins the inputs is the identity on the last one plus noise, and the projections into the residual
+    stream are small; the output layer and the norm before it are the target's.
 
     Args:
         target: the target.
         config: sizes of the head.
-        tokens: the draft vocabulary.
-        seed: of the noise.
+        tokens: ids of the draft vocabulary.
+        seed: seed of the first weights.
 
     Returns:
         The head, in float32 on the CPU.
@@ -76,15 +81,15 @@ def new_head(target: Any, config: EagleConfig, tokens: Sequence[int], seed: int)
 
 
 def final_scale(target: Any) -> Tensor:
-    """The factors `[H]` of the target's final norm, or ones where it is not found.
+    """The factors `[H]` of the target's final norm, or ones if it is not found.
 
-    They are measured, as some architectures store them less one, or have a bias as well.
+    They are measured, as some architectures store them reduced by 1 or have a bias as well.
     """
     base, width = decoder_layers(target)[0], target.config.get_text_config().hidden_size
     norm = next((getattr(base, name) for name in FINAL_NORMS if hasattr(base, name)), None)
     if norm is None:
         return torch.ones(width)
-    # Mean 0 and mean square 1, so that neither kind of norm changes anything else.
+    # Mean 0 and mean square 1, so that neither an RMS norm nor a layer norm rescales it.
     signs = torch.ones(width, device=target.device, dtype=target.dtype)
     signs[1::2] = -1
     with torch.inference_mode():

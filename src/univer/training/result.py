@@ -38,5 +38,5 @@ class TrainingResult:
     best_step: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """All attributes by name."""
         return asdict(self)

@@ -22,9 +22,9 @@ from univer.training.optimizers import make_optimizers, optimizer_name
 from univer.training.settings import TrainingSettings
 from univer.training.unroll import UnrolledStep, unroll
 
-# Steps whose figures are fetched from the device at once.
+# Number of steps whose figures are fetched from the device at once.
 REPORT_EVERY = 10
-# Batches that are made from one random set of texts, sorted by length.
+# Number of batches whose texts are sorted by length together.
 SORTED_TOGETHER = 16
 
 
@@ -46,10 +46,11 @@ class Trainer:
 
     Args:
         head: the head, in float32 on the device to train on; it is trained in place.
-        target: the target, for its embeddings and its output layer.
-        train: texts to train on, at least `settings.batch`.
-        valid: texts to measure acceptance on, disjoint from those.
-        settings: steps, batch, rates; where the target is in bfloat16, matrices are multiplied in bfloat16.
+        target: the target, of which the embeddings and the output layer are read; if it is in bfloat16, matrices are
+            multiplied in bfloat16.
+        train: training texts, at least `settings.batch`.
+        valid: validation texts.
+        settings: settings of the run.
         checkpoint: file of the state; if it exists, training resumes from it.
         metrics: file of the figures of every step, one JSON object a line.
 
@@ -89,7 +90,7 @@ class Trainer:
         self.step = 0
         self._best: dict[str, Any] = {"step": None, "tokens": -1.0, "head": None}
         if checkpoint.exists():
-            # Via the CPU: the optimisers count steps there, and a count on a CUDA device would be waited for.
+            # To the CPU, where the optimisers keep their step counts: on a CUDA device each read would synchronise.
             self._resume(torch.load(checkpoint, weights_only=True, map_location="cpu"))
         self._pending: list[tuple[int, float, Tensor]] = []
         self._drop_later_figures()
@@ -192,14 +193,15 @@ class Trainer:
     def _drop_later_figures(self) -> None:
         """Drop figures of steps after the checkpoint, which are repeated."""
         lines = self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []
-        # The figures before the first step belong to no checkpoint; a last line may be cut off.
+        # Figures of step 0 are kept without a checkpoint; the last line may be incomplete.
         kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= self.step]
         write_text(self.metrics, "".join(f"{line}\n" for line in kept))
 
     def _batches(self) -> Iterator[Tensor]:
-        """Texts of the steps still to do: a new permutation for every pass over the texts, the same after a resume.
+        """Indices of the texts of the remaining steps: a new permutation for every pass over the texts.
 
-        Texts of similar length go together, because a batch costs as much as its longest text.
+        They depend on the seed and the step alone. Texts of similar length share a batch, which is padded to the
+        longest.
         """
         size, seed = self.settings.batch, self.settings.seed
         per_pass = len(self.train_set) // size
@@ -255,7 +257,7 @@ class Trainer:
         note(figures)
 
     def _flush(self) -> None:
-        """Fetch the figures of the last steps from the device and write them down."""
+        """Fetch the figures of the last steps from the device and append them to the metrics."""
         pending, self._pending = self._pending, []
         lines = []
         for step, rate, figures in pending:

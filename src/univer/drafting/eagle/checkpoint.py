@@ -1,4 +1,4 @@
-"""EAGLE heads on disk: the public checkpoint formats, and our own, which is the public one in safetensors."""
+"""Loading and saving EAGLE heads, in the public checkpoint formats."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ def load_head(
 ) -> EagleHead:
     """Load an EAGLE head.
 
-    Known are the checkpoints of EAGLE and EAGLE-2 (`fc`, `layers.0.*`), those of EAGLE-3 (`fc`, `midlayer.*`, `norm`,
-    `lm_head`, `d2t`, `t2d`), and the layout of both in the `speculators` library. Pickles are read as plain tensors.
+    Supported are the checkpoints of EAGLE and EAGLE-2 (`fc`, `layers.0.*`), those of EAGLE-3 (`fc`, `midlayer.*`,
+    `norm`, `lm_head`, `d2t`, `t2d`), and the layout of both in the `speculators` library. Pickles may hold plain
+    tensors only.
 
     Args:
-        directory: `config.json` beside `model.safetensors` or `pytorch_model.bin`, or their parts.
+        directory: holds `config.json` and `model.safetensors` or `pytorch_model.bin`, or their parts.
         layers: number of layers of the target, needed where an EAGLE-3 checkpoint does not name those that it reads.
-        embeddings: the target's token embeddings `[V, H]`: a checkpoint's own copy of them is dropped.
+        embeddings: the target's token embeddings `[V, H]`: a copy of them in the checkpoint is dropped.
         dtype: dtype of the weights; by default as stored.
         output: the target's output layer `[V, H]`: a copy of it in a head of EAGLE or EAGLE-2 is dropped.
 
@@ -40,7 +41,8 @@ def load_head(
         The head, on the CPU, in evaluation mode.
 
     Raises:
-        ValueError: the checkpoint is of another kind, damaged, or has settings that are not supported.
+        ValueError: the checkpoint is of another kind, damaged, or has settings that are not supported or contradict
+            its tensors.
     """
     path = Path(directory).expanduser()
     where = f"the head {path.name!r}"
@@ -75,9 +77,9 @@ def save_head(head: EagleHead, directory: str | Path, notes: Mapping[str, Any] |
     """Save a head as `config.json` and `model.safetensors`, with the public names.
 
     Args:
-        head: the head; its weights are stored in the dtype that they have.
-        directory: made if it does not exist.
-        notes: further entries of `config.json`, such as what the head was trained for.
+        head: the head; its weights are stored in their dtype.
+        directory: the directory, created if it does not exist.
+        notes: further entries of `config.json`, such as `target_note`.
     """
     from safetensors.torch import save_file
 
@@ -107,10 +109,10 @@ def read_settings(directory: Path) -> dict[str, Any]:
 
 
 def is_head(directory: str | Path) -> bool:
-    """Whether a directory holds a head on a target's hidden states, EAGLE's or another, rather than a model.
+    """Whether a directory holds a head that reads a target's hidden states, EAGLE's or another, and not a model.
 
-    The settings tell; where they look like those of a one-layer model, as in the checkpoints of EAGLE and EAGLE-2, the
-    names of the tensors do.
+    The settings decide or, if they could be those of a model with one layer, as in checkpoints of EAGLE and EAGLE-2,
+    the names of the tensors.
     """
     path = Path(directory).expanduser()
     try:

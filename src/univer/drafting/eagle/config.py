@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# The hidden state after the target's final norm, which the first two EAGLE papers call the feature.
+# Index of the hidden state after the target's final norm, the feature of the first two EAGLE papers.
 LAST = -1
 # Rescalings of the rotary frequencies that are supported, with the keys that each of them needs.
 ROPE_TYPES: dict[str, tuple[str, ...]] = {
@@ -28,7 +28,7 @@ SIZES = (
 
 @dataclass(frozen=True)
 class EagleConfig:
-    """What an EAGLE head looks like.
+    """Sizes and settings of an EAGLE head.
 
     Args:
         variant: 1 for the heads of EAGLE and EAGLE-2 (arXiv 2401.15077, 2406.16858), 3 for those of EAGLE-3
@@ -41,21 +41,21 @@ class EagleConfig:
         intermediate_size: width of the feed-forward part.
         vocab_size: number of token ids V of the target that the head was made for.
         draft_vocab_size: number of tokens that the head can propose, at most V.
-        features: target layers whose hidden states it reads, in transformers' convention: `i` is the input of layer
-            `i`, -1 the state after the final norm. Variant 1 reads `(-1,)`.
+        features: hidden states of the target that the head reads, in transformers' convention: `i` is the input of
+            layer `i`, -1 the state after the final norm. Variant 1 reads `(-1,)`.
         rms_norm_eps: added to the mean square in every norm.
         rope_theta: base of the rotary frequencies.
-        rope_scaling: how the frequencies are rescaled, as transformers writes it: None, or a table whose `rope_type` is
-            `default`, `linear` or `llama3`.
+        rope_scaling: rescaling of the frequencies as in transformers: None, or a table whose `rope_type` is `default`,
+            `linear` or `llama3`.
         attention_bias: whether the query, key and value projections have a bias, as in Qwen2.
         output_bias: whether the projection after the attention has one.
         fc_bias: whether the layer that joins the inputs has one.
-        norm_before_residual: variant 3 only: the residual starts from the normed hidden state.
-        norm_before_fc: variant 3 only: the joined features pass a norm first.
+        norm_before_residual: variant 3 only: the residual starts from the normalised hidden state.
+        norm_before_fc: variant 3 only: the joined features are normalised first.
         norm_output: variant 3 only: the final norm is part of the hidden state that is fed back.
-        own_embeddings: whether the head brings token embeddings of its own; else it reads the target's.
-        target_output: variant 3 only: whether the head has no output layer and is scored by the target's.
-        max_positions: largest number of positions that the head was made for, or None.
+        own_embeddings: whether the head has token embeddings of its own; else it reads the target's.
+        target_output: variant 3 only: the head has no output layer, and its scores are computed by the target's.
+        max_positions: largest number of positions that the head was trained for, or None.
 
     Raises:
         ValueError: the sizes do not fit each other, or a setting is missing or not supported.
@@ -137,7 +137,7 @@ class EagleConfig:
 
     @property
     def shares_output(self) -> bool:
-        """Whether the head is scored by the target's output layer."""
+        """Whether the scores are computed by the target's output layer."""
         return self.variant == 1 or self.target_output
 
     @property
@@ -147,13 +147,13 @@ class EagleConfig:
 
 
 def middle_layers(layers: int) -> tuple[int, int, int]:
-    """The low, middle and high layer whose inputs the public EAGLE-3 heads read.
+    """The low, middle and high layer whose inputs public EAGLE-3 heads read by default.
 
     Args:
         layers: number N of layers of the target.
 
     Returns:
-        2, N // 2 and N - 3, in rising order and within the target.
+        2, N // 2 and N - 3, in ascending order and within the target.
 
     Example:
         >>> middle_layers(30), middle_layers(3)
@@ -166,10 +166,10 @@ def middle_layers(layers: int) -> tuple[int, int, int]:
 def config_for_target(
     target: Any, variant: int = 3, draft_vocab_size: int | None = None, **changes: Any
 ) -> EagleConfig:
-    """A head of the target's own layer shape, to be trained.
+    """Sizes of a new head whose layer has the shape of the target's layers.
 
-    What the target's configuration does not say, as other architectures than Llama's call it by other names or have no
-    such thing, is what is usual in Llama; positions are rotary in any case, rescaled only as `EagleConfig` allows.
+    Settings that the target's configuration lacks are those of Llama. Positions are rotary, with the target's rescaling
+    if `EagleConfig` supports it.
 
     Args:
         target: a causal language model of transformers.

@@ -19,13 +19,13 @@ from univer.runtime.features import decoder_layers
 
 
 class EagleDraft(Draft):
-    """Draws trees from a head that reads the target's hidden states, one pass of one layer per level.
+    """Drafts trees with a head that reads the target's hidden states, one pass of one layer per level.
 
     Args:
         head: the head; its weights are neither changed nor copied.
         target: the target model, whose token embeddings (and, for heads of EAGLE and EAGLE-2, output layer) are shared.
-        name: how the draft is called in reports.
-        suggested_tree: the tree to draft where a request names none, as text; None to have no opinion.
+        name: name of the draft in reports.
+        suggested_tree: the tree to draft where a request names none, as text, or None.
 
     Attributes:
         features: the target's hidden states that the head reads, see `FeatureTap`.
@@ -101,6 +101,6 @@ def eagle_draft(target: Any, directory: str | Path | None = None) -> EagleDraft:
     head = load_head(directory, len(layers), table.detach(), table.dtype, output).to(table.device)
     tree = read_settings(Path(directory)).get("suggested_tree")
     if isinstance(tree, dict):
-        # What a tree of some size costs beside a single token depends on the precision.
+        # The cost of a tree relative to that of a single token depends on the precision.
         tree = tree.get(str(table.dtype).removeprefix("torch."))
     return EagleDraft(pack(head.requires_grad_(False)), target, f"eagle={Path(directory).name}", tree)

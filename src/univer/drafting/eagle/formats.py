@@ -1,4 +1,4 @@
-"""Names of the tensors in public EAGLE checkpoints, and which other kinds of heads are refused."""
+"""Names of the tensors in public EAGLE checkpoints, and recognition of other kinds of heads."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SINGLE = {
     "feature_norm": "input_norm",
     "embed_tokens": "embed_tokens",
 }
-# Buffers that older versions saved, and copies of the target's own layers that nothing is read from.
+# Buffers that older versions saved, and copies of the target's layers that are not needed.
 IGNORED = re.compile(r".*rotary_emb\.inv_freq|verifier_norm\..*|verifier_lm_head\..*")
 MULTI_TOKEN = re.compile(r"(.*\.)?(mtp|nextn|mtp_layers|mtp_block)\..*|.*\.(eh_proj|enorm|hnorm)\.weight")
 MEDUSA = re.compile(r"(.*\.)?medusa_heads?\..*")
 
 
 def refuse_other_heads(where: str, settings: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Refuse checkpoints of other kinds of heads, by the name of the kind.
+    """Raise an error for a checkpoint of another kind of head.
 
     Args:
         where: the checkpoint, for the message.
@@ -60,7 +60,7 @@ def refuse_other_heads(where: str, settings: Mapping[str, Any], names: Iterable[
 
 
 def canonical_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors under one spelling: that of EAGLE-1, with `layers.0` for the decoder layer."""
+    """Tensors under the names of EAGLE-1 checkpoints, with `layers.0` for the decoder layer."""
     renamed = {}
     for name, tensor in tensors.items():
         short = name.removeprefix("model.")
@@ -77,8 +77,13 @@ def canonical_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state of an `EagleHead` from tensors under canonical names.
 
+    Args:
+        where: the checkpoint, for messages.
+        config: the head's sizes.
+        tensors: the tensors of the checkpoint.
+
     Raises:
-        ValueError: a tensor is missing, not known, or of another shape than the settings say.
+        ValueError: a tensor is missing, unknown, or does not have the shape that the settings give.
     """
     shapes = canonical_shapes(config)
     unknown = sorted(tensors.keys() - shapes.keys() - {"d2t", "t2d"})
@@ -90,7 +95,7 @@ def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> 
         )
     if unknown:
         raise ValueError(
-            f"{where} holds the tensor {unknown[0]!r}, which is no part of an EAGLE head that is supported here"
+            f"{where} holds the tensor {unknown[0]!r}, which is not part of any supported kind of EAGLE head"
         )
     if missing:
         raise ValueError(f"{where} lacks the tensor {missing[0]!r}")
@@ -112,7 +117,7 @@ def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> 
 
 
 def from_state(config: EagleConfig, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors in the public naming, `midlayer` for EAGLE-3, from the state of an `EagleHead`."""
+    """Tensors under the public names, `midlayer` for EAGLE-3, from the state of an `EagleHead`."""
     shapes = canonical_shapes(config)
     tensors = {name: state[name] for name in ("d2t", "t2d") if name in state}
     for own, public in SINGLE.items():
@@ -132,7 +137,7 @@ def from_state(config: EagleConfig, state: Mapping[str, Tensor]) -> dict[str, Te
 
 
 def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
-    """Shape of every tensor that a head of these settings has, vocabulary tables aside, under canonical names."""
+    """Shape of every tensor of a head but those of the vocabulary, under canonical names."""
     width, inner, inter = config.hidden_size, config.heads * config.head_dim, config.intermediate_size
     keys = config.kv_heads * config.head_dim
     entering = width if config.variant == 1 else 2 * width
@@ -164,7 +169,7 @@ def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
 
 
 def _by_token(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The same head with its draft tokens, and what scores them, in the order of the target's ids."""
+    """The same head with its draft tokens, and the rows that score them, in the order of the target's ids."""
     if "d2t" not in state:
         return state
     places = torch.arange(len(state["d2t"]))
@@ -176,7 +181,7 @@ def _by_token(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _vocabulary(where: str, config: EagleConfig, offsets: Tensor | None) -> dict[str, Tensor]:
-    """The tables of a reduced draft vocabulary; none if it is the whole one."""
+    """The tables of a reduced draft vocabulary; none for a full one."""
     if offsets is None:
         if config.reduced:
             raise ValueError(f"{where} has a reduced draft vocabulary, but no d2t that says which tokens it holds")

@@ -63,7 +63,8 @@ def plain_weight(target: Any, module: Any, part: str) -> Tensor:
     weight = getattr(module, "weight", None)
     # The weight of a dynamically quantised layer is a method.
     if not isinstance(weight, Tensor) or not weight.is_floating_point():
-        found = "missing" if module is None else f"a {type(module).__name__}"
+        kind = type(module)
+        found = "missing" if module is None else f"a {kind.__module__}.{kind.__name__}"
         raise ValueError(
             f"{part} of the {name} is {found}, not a layer with floating-point weights that an EAGLE head can share: "
             "use a target without quantisation there, or another draft"

@@ -1,4 +1,4 @@
-"""Tensors of a checkpoint directory: safetensors first, pickles only as plain tensors."""
+"""Tensors of a checkpoint directory, from safetensors or, as plain tensors only, from pickles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-# Each with the index that lists its parts, in the order in which they are looked for.
+# Names of the files, in the order in which they are searched for; each may be replaced by parts and their index.
 FILES = ("model.safetensors", "pytorch_model.bin")
 
 
@@ -84,7 +84,7 @@ def _read(path: Path) -> dict[str, Tensor]:
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise ValueError(f"{path} is not loaded: it is no pickle of plain tensors") from error
+        raise ValueError(f"{path} is not loaded: it is not a pickle of plain tensors") from error
     if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
         raise ValueError(f"{path} is not loaded: it holds more than tensors by name")
     return tensors
