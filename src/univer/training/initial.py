@@ -43,8 +43,10 @@ def new_config(target: Any, settings: TrainingSettings) -> EagleConfig:
 
 def _layers(target: Any, settings: TrainingSettings) -> tuple[int, ...] | None:
     """The layers that the settings name, with -1 for the number of layers: both are the state after the final norm."""
+    if settings.layers is None:
+        return None
     count = len(decoder_layers(target)[2])
-    return settings.layers and tuple(LAST if layer == count else layer for layer in settings.layers)
+    return tuple(LAST if layer == count else layer for layer in settings.layers)
 
 
 def new_head(target: Any, config: EagleConfig, tokens: Sequence[int], seed: int) -> EagleHead:

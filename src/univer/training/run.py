@@ -12,6 +12,7 @@ from univer.drafting.eagle.checkpoint import save_head
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.shipped import target_note
 from univer.drafting.eagle.target import check_target as check_head
+from univer.drafting.eagle.target import token_embeddings
 from univer.engine.stopping import eos_tokens
 from univer.files import write_text
 from univer.models.catalogue import BUILT_IN
@@ -158,7 +159,7 @@ class TrainingRun:
         if not self.source.documents:
             return None
         texts = cut(self.source.documents, tokenizer, self.settings.length)
-        if len(texts.tokens) and int(texts.tokens.max()) >= len(target.get_input_embeddings().weight):
+        if len(texts.tokens) and int(texts.tokens.max()) >= len(token_embeddings(target)):
             raise ValueError("the tokenizer has token ids that the target does not have: use the target's tokenizer")
         texts = texts.without(self.settings.unroll)
         _check_count(len(texts), self.settings, len(texts.tokens))

@@ -78,6 +78,13 @@ class Trainer:
         self.device = next(head.parameters()).device
         self.dtype = torch.bfloat16 if target.dtype == torch.bfloat16 else torch.float32
         self._table = token_embeddings(target).detach().to(self.device)
+        self.optimizers = make_optimizers(head, settings.learning_rate, settings.weight_decay)
+        self.step = 0
+        self._best: dict[str, Any] = {"step": None, "tokens": -1.0, "head": None}
+        if checkpoint.exists():
+            # To the CPU, where the optimisers keep their step counts: on a CUDA device each read would synchronise.
+            self._resume(torch.load(checkpoint, weights_only=True, map_location="cpu"))
+        # After resuming, as the checkpoint holds the draft vocabulary as well.
         output, ids = target.get_output_embeddings(), head.token_ids
 
         def rows(values: Tensor) -> Tensor:
@@ -86,12 +93,6 @@ class Trainer:
 
         self._weight = rows(output_weight(target))
         self._bias = None if getattr(output, "bias", None) is None else rows(output.bias)
-        self.optimizers = make_optimizers(head, settings.learning_rate, settings.weight_decay)
-        self.step = 0
-        self._best: dict[str, Any] = {"step": None, "tokens": -1.0, "head": None}
-        if checkpoint.exists():
-            # To the CPU, where the optimisers keep their step counts: on a CUDA device each read would synchronise.
-            self._resume(torch.load(checkpoint, weights_only=True, map_location="cpu"))
         self._pending: list[tuple[int, float, Tensor]] = []
         self._drop_later_figures()
 
@@ -113,7 +114,7 @@ class Trainer:
         """
         settings = self.settings
         tick(self.step)
-        if self.step == 0 and not self.metrics.read_text(encoding="utf-8"):
+        if self.step == 0:
             self._validated(note)
         for rows in self._batches():
             rate = self._rate()
@@ -192,8 +193,9 @@ class Trainer:
 
     def _drop_later_figures(self) -> None:
         """Drop figures of steps after the checkpoint, which are repeated."""
-        lines = self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []
-        # Figures of step 0 are kept without a checkpoint; the last line may be incomplete.
+        resumed = self.checkpoint.exists() and self.metrics.exists()
+        lines = self.metrics.read_text(encoding="utf-8").splitlines() if resumed else []
+        # The last line may be incomplete.
         kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= self.step]
         write_text(self.metrics, "".join(f"{line}\n" for line in kept))
 

@@ -1,6 +1,7 @@
 """What heads share with their target is the target's real weights, scaled and capped as the target does it."""
 
 import copy
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ def scaled(family: str) -> Any:
 
 def quantised(target: Any, layers: Any) -> Any:
     """A copy with dynamically quantised layers."""
-    return torch.ao.quantization.quantize_dynamic(copy.deepcopy(target), layers, dtype=torch.qint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch deprecates it
+        return torch.ao.quantization.quantize_dynamic(copy.deepcopy(target), layers, dtype=torch.qint8)
 
 
 def test_found_03_a_dynamically_quantised_output_layer_is_refused_by_its_class() -> None:

@@ -15,19 +15,28 @@ from univer.drafting.eagle.config import EagleConfig
 # layout of EAGLE-3, `midlayer` in those of EAGLE-3 itself and `transformer` in the `speculators` layout of EAGLE.
 LAYER = "layers.0."
 LAYER_SPELLINGS = ("midlayer.", "transformer.")
-PROJECTIONS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
-GATES = ("mlp.gate_proj", "mlp.up_proj")
-SINGLE = {
-    "fc": "fc",
-    "o_proj": LAYER + "self_attn.o_proj",
-    "down_proj": LAYER + "mlp.down_proj",
-    "post_attention_norm": LAYER + "post_attention_layernorm",
-    "input_norm": LAYER + "input_layernorm",
-    "hidden_norm": LAYER + "hidden_norm",
-    "norm": "norm",
-    "lm_head": "lm_head",
-    "feature_norm": "input_norm",
-    "embed_tokens": "embed_tokens",
+PROJECTIONS = tuple(f"{LAYER}self_attn.{part}_proj" for part in "qkv")
+GATES = (LAYER + "mlp.gate_proj", LAYER + "mlp.up_proj")
+# Modules of an `EagleHead`, each with the public ones whose rows it holds.
+MODULES = {
+    "fc": ("fc",),
+    "qkv": PROJECTIONS,
+    "gate_up": GATES,
+    "o_proj": (LAYER + "self_attn.o_proj",),
+    "down_proj": (LAYER + "mlp.down_proj",),
+    "post_attention_norm": (LAYER + "post_attention_layernorm",),
+    "input_norm": (LAYER + "input_layernorm",),
+    "hidden_norm": (LAYER + "hidden_norm",),
+    "norm": ("norm",),
+    "lm_head": ("lm_head",),
+    "feature_norm": ("input_norm",),
+    "embed_tokens": ("embed_tokens",),
+}
+# Parameters of an `EagleHead`, each with the public ones that it is made of.
+PARAMETERS = {
+    f"{own}.{kind}": [f"{part}.{kind}" for part in parts]
+    for own, parts in MODULES.items()
+    for kind in ("weight", "bias")
 }
 # Buffers that older versions saved, and copies of the target's layers that are not needed.
 IGNORED = re.compile(r".*rotary_emb\.inv_freq|verifier_norm\..*|verifier_lm_head\..*")
@@ -105,14 +114,10 @@ def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> 
                 f"{where}: the tensor {name!r} is {list(tensors[name].shape)}, its settings say {list(shape)}"
             )
     state = {}
-    for own, public in SINGLE.items():
-        for kind in ("weight", "bias"):
-            if f"{public}.{kind}" in shapes:
-                state[f"{own}.{kind}"] = tensors[f"{public}.{kind}"]
-    for own, parts in (("qkv", PROJECTIONS), ("gate_up", GATES)):
-        for kind in ("weight", "bias"):
-            if f"{LAYER}{parts[0]}.{kind}" in shapes:
-                state[f"{own}.{kind}"] = torch.cat([tensors[f"{LAYER}{part}.{kind}"] for part in parts])
+    for own, public in PARAMETERS.items():
+        if public[0] in shapes:
+            parts = [tensors[name] for name in public]
+            state[own] = torch.cat(parts) if len(parts) > 1 else parts[0]
     return _by_token(state | _vocabulary(where, config, tensors.get("d2t")))
 
 
@@ -120,17 +125,9 @@ def from_state(config: EagleConfig, state: Mapping[str, Tensor]) -> dict[str, Te
     """Tensors under the public names, `midlayer` for EAGLE-3, from the state of an `EagleHead`."""
     shapes = canonical_shapes(config)
     tensors = {name: state[name] for name in ("d2t", "t2d") if name in state}
-    for own, public in SINGLE.items():
-        for kind in ("weight", "bias"):
-            if f"{own}.{kind}" in state:
-                tensors[f"{public}.{kind}"] = state[f"{own}.{kind}"]
-    for own, parts in (("qkv", PROJECTIONS), ("gate_up", GATES)):
-        for kind in ("weight", "bias"):
-            if f"{own}.{kind}" in state:
-                names = [f"{LAYER}{part}.{kind}" for part in parts]
-                tensors |= zip(
-                    names, torch.split(state[f"{own}.{kind}"], [shapes[name][0] for name in names]), strict=True
-                )
+    for own, public in PARAMETERS.items():
+        if own in state:
+            tensors |= zip(public, torch.split(state[own], [shapes[name][0] for name in public]), strict=True)
     if config.variant == 3:
         tensors = {name.replace(LAYER, "midlayer."): tensor for name, tensor in tensors.items()}
     return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -146,14 +143,14 @@ def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
     if config.fc_bias:
         shapes["fc.bias"] = (width,)
     for projection, size in zip(PROJECTIONS, (inner, keys, keys), strict=True):
-        shapes[f"{LAYER}{projection}.weight"] = (size, entering)
+        shapes[f"{projection}.weight"] = (size, entering)
         if config.attention_bias:
-            shapes[f"{LAYER}{projection}.bias"] = (size,)
+            shapes[f"{projection}.bias"] = (size,)
     shapes[LAYER + "self_attn.o_proj.weight"] = (width, inner)
     if config.output_bias:
         shapes[LAYER + "self_attn.o_proj.bias"] = (width,)
     for gate in GATES:
-        shapes[f"{LAYER}{gate}.weight"] = (inter, width)
+        shapes[f"{gate}.weight"] = (inter, width)
     shapes[LAYER + "mlp.down_proj.weight"] = (width, inter)
     shapes[LAYER + "post_attention_layernorm.weight"] = (width,)
     if config.variant == 3:

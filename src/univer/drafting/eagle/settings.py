@@ -80,14 +80,12 @@ def read_config(
 
 def _read(settings: Mapping[str, Any], tensors: Mapping[str, Tensor], layers: int | None) -> EagleConfig:
     flat = _flat(settings)
-    missing = [name for name in ("hidden_size", "num_attention_heads", "intermediate_size") if name not in flat]
-    missing += [name for name in ("fc.weight", LAYER + "self_attn.q_proj.weight") if name not in tensors]
-    width, heads = int(flat.get("hidden_size", 0)), int(flat.get("num_attention_heads", 1))
+    _require(flat, ("hidden_size", "num_attention_heads", "intermediate_size"))
+    width, heads = int(flat["hidden_size"]), int(flat["num_attention_heads"])
     head_dim = int(flat.get("head_dim", width // heads))
     variant = 3 if LAYER + "hidden_norm.weight" in tensors else 1
     _refuse_unsupported(flat, variant, head_dim)
-    if missing:
-        raise ValueError(f"this is no EAGLE head: it has no {missing[0]}")
+    _require(tensors, ("fc.weight", LAYER + "self_attn.q_proj.weight"))
     _refuse_contradictions(flat, tensors)
     target_width = int(flat.get("target_hidden_size", width))
     draft_ids, in_draft = tensors.get("d2t"), tensors.get("t2d")
@@ -159,6 +157,12 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     for table in (settings.get("transformer_layer_config"), settings.get("eagle_config"), settings):
         flat |= {name: value for name, value in (table or {}).items() if value is not None}
     return flat
+
+
+def _require(found: Mapping[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if name not in found:
+            raise ValueError(f"this is no EAGLE head: it has no {name}")
 
 
 def _refuse_unsupported(flat: Mapping[str, Any], variant: int, head_dim: int) -> None:
