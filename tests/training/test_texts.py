@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerFast
 
 from tiny_models import byte_tokenizer
 from training.pairs import random_texts
-from univer.training.texts import Texts, concatenate, frequent_tokens, join, split, token_ranks
+from univer.training.texts import Texts, frequent_tokens, join, split, token_ranks
 
 
 def _contents(texts: Texts) -> list[tuple[int, ...]]:
@@ -23,7 +23,7 @@ def test_repeated_and_short_texts_are_left_out() -> None:
 
 
 def test_selected_texts_keep_what_belongs_to_them() -> None:
-    texts = concatenate([join([[1, 2], [3]], [1, 0], [7, 8]), join([[4, 5, 6]], [2], [9])])
+    texts = join([[1, 2], [3], [4, 5, 6]], [1, 0, 2], [7, 8, 9])
     chosen = texts.select([2, 0])
     assert _contents(chosen) == [(4, 5, 6), (1, 2)]
     assert (chosen.starts.tolist(), chosen.groups.tolist()) == ([2, 1], [9, 7])

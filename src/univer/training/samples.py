@@ -15,7 +15,7 @@ from univer.laws import sample
 from univer.models.prompts import encode
 from univer.runtime.batch import cache_argument
 from univer.runtime.cache import Place, new_cache
-from univer.training.texts import Texts, concatenate, join
+from univer.training.texts import Texts, join
 
 # Placeholder for the user's words, at which a chat template is split.
 MARK = "\x00univer\x00"
@@ -197,7 +197,10 @@ def sample_shards(
     texts = -(-samples // length)
     longest = max(map(len, [begin, *ids]))
     size = batch_size(config, texts, longest + length, model.dtype.itemsize)
-    parts, done, fresh = [], 0, len(ids)
+    rows: list[list[int]] = []
+    starts: list[int] = []
+    groups: list[int] = []
+    done, fresh = 0, len(ids)
     for number, shard in enumerate(plan_shards(list(map(len, ids)), texts, size, seed)):
         path = folder / f"{number:05d}.safetensors"
         given = [begin if prompt == OPENING else ids[prompt] for prompt in shard]
@@ -214,8 +217,8 @@ def sample_shards(
         new = load_file(path)["tokens"]
         done += new.numel()
         tick(done, texts * length)
-        rows = [[*prompt, *row] for prompt, row in zip(given, new.tolist(), strict=True)]
-        groups = [fresh + place if prompt == OPENING else prompt for place, prompt in enumerate(shard)]
+        rows += [[*prompt, *row] for prompt, row in zip(given, new.tolist(), strict=True)]
+        starts += map(len, given)
+        groups += [fresh + place if prompt == OPENING else prompt for place, prompt in enumerate(shard)]
         fresh += len(shard)
-        parts.append(join(rows, list(map(len, given)), groups))
-    return concatenate(parts)
+    return join(rows, starts, groups)

@@ -88,16 +88,6 @@ def join(rows: Sequence[Sequence[int]], starts: Sequence[int], groups: Sequence[
     return Texts(torch.tensor(flat, dtype=torch.int32), lengths, first, group)
 
 
-def concatenate(parts: Sequence[Texts]) -> Texts:
-    """The texts of all parts, in order."""
-    return Texts(
-        torch.cat([part.tokens for part in parts]),
-        torch.cat([part.lengths for part in parts]),
-        torch.cat([part.starts for part in parts]),
-        torch.cat([part.groups for part in parts]),
-    )
-
-
 def split(texts: Texts, needed: int, seed: int) -> tuple[Texts, Texts]:
     """Divide texts into training and validation texts, with no prompt and no document in both.
 

@@ -127,28 +127,19 @@ def check_target(config: EagleConfig, target: Any) -> None:
         ValueError: with what the head expects and what the target has.
     """
     name = type(target).__name__
-    _, _, layers = decoder_layers(target)
-    table = token_embeddings(target)
-    made_for = f"the EAGLE head was made for a target with {{}}, the {name} has {{}}: use a head of this target"
-    width = int(target.config.get_text_config().hidden_size)
-    if width != config.target_hidden_size:
-        raise ValueError(
-            made_for.format(f"hidden states of width {config.target_hidden_size}", f"hidden states of width {width}")
-        )
-    if not config.own_embeddings and table.shape[1] != config.hidden_size:
-        raise ValueError(
-            made_for.format(
-                f"token embeddings of width {config.hidden_size}", f"token embeddings of width {table.shape[1]}"
+    table, layers = token_embeddings(target), len(decoder_layers(target)[2])
+    output = list(output_weight(target).shape) if config.shares_output else None
+    for what, expected, found in (
+        ("hidden states of width", config.target_hidden_size, target.config.get_text_config().hidden_size),
+        ("token embeddings of width", table.shape[1] if config.own_embeddings else config.hidden_size, table.shape[1]),
+        ("a vocabulary of", config.vocab_size, len(table)),
+        ("at least as many layers as", max(layers, *config.features), layers),
+        ("an output layer of shape", output and [config.vocab_size, config.hidden_size], output),
+    ):
+        if expected != found:
+            raise ValueError(
+                f"the EAGLE head was made for a target with {what} {expected}, the {name} has {found}: use a head of "
+                "this target"
             )
-        )
-    if table.shape[0] != config.vocab_size:
-        raise ValueError(made_for.format(f"a vocabulary of {config.vocab_size}", f"one of {table.shape[0]}"))
-    if max(config.features) > len(layers):
-        raise ValueError(made_for.format(f"at least {max(config.features)} layers", f"{len(layers)} layers"))
-    if config.shares_output:
-        shape = tuple(output_weight(target).shape)
-        if shape != (config.vocab_size, config.hidden_size):
-            expected = f"an output layer of shape {[config.vocab_size, config.hidden_size]}"
-            raise ValueError(made_for.format(expected, f"one of shape {list(shape)}"))
-        if isinstance(getattr(target.get_output_embeddings(), "bias", None), Tensor):
-            raise ValueError(f"the output layer of the {name} has a bias, which this EAGLE head does not read")
+    if output and isinstance(getattr(target.get_output_embeddings(), "bias", None), Tensor):
+        raise ValueError(f"the output layer of the {name} has a bias, which this EAGLE head does not read")

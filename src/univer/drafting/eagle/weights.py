@@ -34,13 +34,7 @@ def tensor_names(directory: Path) -> list[str]:
     Raises:
         ValueError: as `read_tensors`.
     """
-    names: list[str] = []
-    for path in weight_files(directory):
-        if path.suffix == ".safetensors":
-            names += _safetensors_header(path)
-        else:
-            names += _read(path)
-    return names
+    return [name for path in weight_files(directory) for name in _read(path, names_only=True)]
 
 
 def weight_files(directory: Path) -> list[Path]:
@@ -62,23 +56,17 @@ def weight_files(directory: Path) -> list[Path]:
     raise ValueError(f"{directory} holds no weights: neither {' nor '.join(FILES)}, nor an index of their parts")
 
 
-def _safetensors_header(path: Path) -> list[str]:
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        if size > path.stat().st_size:
-            raise ValueError(f"{path} is not a safetensors file")
-        return [name for name in json.loads(file.read(size)) if name != "__metadata__"]
-
-
-def _read(path: Path) -> dict[str, Tensor]:
+def _read(path: Path, *, names_only: bool = False) -> dict[str, Tensor]:
+    """The tensors of a file by name; with `names_only` those of safetensors are left empty."""
     if path.suffix == ".safetensors":
         try:
-            from safetensors import SafetensorError
-            from safetensors.torch import load_file
+            from safetensors import SafetensorError, safe_open
         except ImportError as error:
             raise ValueError(f"reading {path.name} needs more packages: pip install 'univer[models]'") from error
         try:
-            return load_file(path)
+            with safe_open(path, "pt") as file:
+                names = list(file.keys())
+                return {name: torch.empty(0) if names_only else file.get_tensor(name) for name in names}
         except SafetensorError as error:
             raise ValueError(f"{path} cannot be read as safetensors: {error}") from error
     try:
