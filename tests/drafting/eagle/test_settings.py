@@ -205,7 +205,7 @@ def test_found_17_attention_settings_that_cannot_be_followed(
         {"rope_parameters": {"rope_theta": 1e4, "rope_type": "default", "partial_rotary_factor": 1.0}},
     ],
 )
-def test_found_17_attention_settings_that_change_nothing(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_attention_settings_that_change_nothing(settings: dict[str, Any], tmp_path: Path) -> None:
     assert loaded(tmp_path, EAGLE3 | settings) == loaded(tmp_path, EAGLE3)
 
 
