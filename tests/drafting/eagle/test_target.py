@@ -91,6 +91,9 @@ def test_found_18_logits_of_a_shared_output_layer_are_the_target_s(
     target = scaled(family)
     scaling = output_scaling(target)
     assert (scaling.scale, scaling.cap) == (pytest.approx(expected[0], rel=1e-5), expected[1])
+    for dtype in (torch.bfloat16, torch.float16):
+        rounded = output_scaling(copy.deepcopy(target).to(dtype))
+        assert (rounded.scale, rounded.cap) == (pytest.approx(expected[0], rel=1e-2), expected[1])
     logits = target(torch.tensor([PROMPT])).logits[0]
     states = features_of(target, PROMPT, (LAST,))
     draft = EagleDraft(random_draft("llama", 1, False).head, target)

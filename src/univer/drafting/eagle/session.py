@@ -13,7 +13,7 @@ from univer.drafting.base import DraftRequest, DraftSession
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.eagle.cache import HeadCache
 from univer.drafting.eagle.head import Attend
-from univer.drafting.eagle.head_input import HeadInput
+from univer.drafting.eagle.head_input import HeadInput, own_precision
 from univer.drafting.growth import Growth
 from univer.drafting.growth.loop import coins_of, tree_under_way
 from univer.drafting.proposals import Proposal
@@ -100,8 +100,10 @@ class EagleSession(DraftSession):
             )
         self._cache.forget_nodes()
         positions = torch.arange(start, end, device=self._device)
+        with own_precision(self._device):
+            hidden = self._head.fuse(features)
         self._outputs, self._root_logits = yield from self._pass(
-            committed[start + 1 :], self._head.fuse(features), positions, self._cache.attend_text, last_only=True
+            committed[start + 1 :], hidden, positions, self._cache.attend_text, last_only=True
         )
         self._unread = []
 

@@ -13,7 +13,7 @@ from univer.drafting.eagle.config import EagleConfig
 from univer.runtime.features import FeatureTap, decoder_layers
 
 # The largest difference between a model's logits and those computed from its last hidden state, relative to their
-# spread, that rounding in the model's precision explains.
+# standard deviation; the rounding of each logit comes on top.
 TOLERANCE = 0.02
 
 
@@ -99,8 +99,8 @@ def output_scaling(target: Any) -> OutputScaling:
     with torch.inference_mode(), tap.open():
         logits = target(input_ids=tokens, use_cache=False).logits[0].to(weight.device)
         scores = functional.linear(tap.take()[0].to(weight), weight, bias).float()
-    logits = logits.float()
-    largest = TOLERANCE * logits.std()
+    rounding, logits = 2 * torch.finfo(logits.dtype).eps, logits.float()
+    largest = TOLERANCE * logits.std() + rounding * logits.abs()
     cap = getattr(config, "final_logit_softcapping", None)
     # Near the cap the scores cannot be told from the logits.
     inner = logits.abs() < 0.5 * (cap or float("inf"))
@@ -108,7 +108,7 @@ def output_scaling(target: Any) -> OutputScaling:
     products = (scores * linear)[inner].sum() / scores[inner].square().sum()
     for scale in (1.0, float(products)):
         found = OutputScaling(scale, cap)
-        if bool((found(scores) - logits).abs().max() <= largest):
+        if bool(((found(scores) - logits).abs() <= largest).all()):
             return found
     raise ValueError(
         f"the logits of a {type(target).__name__} are not computed by its output layer from its last hidden state, not "
