@@ -27,8 +27,8 @@ def test_values_and_gradient_are_those_of_plain_arithmetic(
     loss, acceptance, agreement = divergence(logits, TargetRows.of(target), index)
     (gradient,) = torch.autograd.grad(3 * loss, logits)
 
-    law = target[index] / target[index].sum(-1, keepdim=True)
-    plain = torch.nn.functional.kl_div(torch.log_softmax(logits, -1), law, reduction="batchmean")
+    wanted = target[index] / target[index].sum(-1, keepdim=True)
+    plain = torch.nn.functional.kl_div(torch.log_softmax(logits, -1), wanted, reduction="batchmean")
     (expected,) = torch.autograd.grad(3 * plain, logits)
     torch.testing.assert_close(loss, plain)
     torch.testing.assert_close(gradient, expected)

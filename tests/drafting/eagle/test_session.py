@@ -123,8 +123,8 @@ def test_room_for_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     "sampling", [Sampling(), Sampling(0.7, top_k=5), Sampling(1.3, top_p=0.8), Sampling(min_p=0.1)]
 )
 @torch.no_grad()
-def test_rows_are_laws_of_the_draft_vocabulary(sampling: Sampling) -> None:
-    """The row is the law of the head's scores with every other token at -inf, in float32."""
+def test_rows_are_distributions_over_the_draft_vocabulary(sampling: Sampling) -> None:
+    """The row is the distribution of the head's scores with every other token at -inf, in float32."""
     target, draft = tiny("llama"), random_draft("llama", 3, True)
     features = features_of(target, PROMPT, draft.features)
     session = draft.start(request(features, 0, sampling))

@@ -27,9 +27,9 @@ class EagleSession(DraftSession):
     """A head at work on one text.
 
     Row `t` of the head joins the embedding of committed token `t + 1` with the target's hidden state of token `t`. The
-    rows of the text are always made of the target's own hidden states: what the head read as nodes of a tree, where its
-    own outputs stood in for them, is dropped after the round and read again for the tokens that were kept. So the
-    proposals are those of a head that reads the committed text for the first time.
+    rows of the text are always computed from the target's own hidden states: the nodes of a tree, which were computed
+    from the head's own outputs, are dropped after the round, and the tokens that were kept are read again. The
+    proposals are therefore those of a head that reads the committed text for the first time.
 
     Args:
         draft: the head and what it shares with the target.
@@ -108,10 +108,10 @@ class EagleSession(DraftSession):
         self._unread = []
 
     def _ask_level(self, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
-        """Draft laws `Q_v` `[n, D]` of the nodes of a level, which are read if they are not the root.
+        """Draft distributions `Q_v` `[n, D]` of the nodes of a level, which are read unless they are the root.
 
-        The settings of the request act on the draft vocabulary alone; tokens outside have probability 0. The row that
-        results is the one that children are drawn from and that verification uses.
+        The settings of the request are applied to the draft vocabulary alone; other tokens have probability 0. Children
+        are drawn from the resulting rows, which verification uses as well.
         """
         logits = self._root_logits
         if nodes[0] != 0:
