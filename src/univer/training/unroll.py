@@ -130,12 +130,12 @@ def unroll(
     """
     width = tokens.shape[1]
     rows = torch.arange(width - 1)
-    begun = rows + 1 >= starts[:, None] - 1
+    started = rows + 1 >= starts[:, None] - 1
     wanted = TargetRows.of(target.flatten(0, 1))
     results: list[UnrolledStep] = []
     for step, hidden in enumerate(drafted(head, table, tokens, features, steps)):
         # Indices are computed on the CPU, as a mask on the device would have to be waited for.
-        batch, place = (begun & (rows + 1 + step < lengths[:, None])).nonzero(as_tuple=True)
+        batch, place = (started & (rows + 1 + step < lengths[:, None])).nonzero(as_tuple=True)
         if not len(batch):
             break
         index = torch.stack([batch * (width - 1) + place, batch * width + place + 1 + step])

@@ -41,9 +41,9 @@ def test_found_14_a_rescaling_without_its_numbers_names_file_and_key(
             loaded(tmp_path, settings | {"rope_scaling": scaling}, tensors)
 
 
-@pytest.mark.parametrize("name", ["hidden_size", "num_attention_heads", "rope_theta", "rms_norm_eps"])
+@pytest.mark.parametrize("name", ["hidden_size", "num_attention_heads", "rope_theta", "rms_norm_eps", "eagle_config"])
 def test_found_14_a_setting_that_is_no_number_names_the_file(name: str, tmp_path: Path) -> None:
-    for value in ("wide", [1]):
+    for value in ("wide", [1], 0)[: 2 if name in ("rope_theta", "rms_norm_eps", "eagle_config") else 3]:
         with pytest.raises(ValueError, match=r"the head 'head', config\.json: "):
             loaded(tmp_path, EAGLE3 | {name: value})
 

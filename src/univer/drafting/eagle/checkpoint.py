@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from univer.drafting.eagle.formats import canonical_names, from_state, refuse_other_heads, to_state
+from univer.drafting.eagle.formats import canonical_names, check_kind, from_state, to_state
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.settings import read_config, write_config
 from univer.drafting.eagle.weights import read_tensors, tensor_names
@@ -47,9 +47,9 @@ def load_head(
     path = Path(directory).expanduser()
     where = f"the head {path.name!r}"
     settings = read_settings(path)
-    refuse_other_heads(where, settings, [])
+    check_kind(where, settings, [])
     tensors = read_tensors(path)
-    refuse_other_heads(where, settings, tensors)
+    check_kind(where, settings, tensors)
     tensors = canonical_names(tensors)
     if _is_copy(tensors.get("embed_tokens.weight"), embeddings):
         del tensors["embed_tokens.weight"]

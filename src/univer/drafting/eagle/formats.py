@@ -34,8 +34,8 @@ MODULES = {
 }
 # Parameters of an `EagleHead`, each with the public ones that it is made of.
 PARAMETERS = {
-    f"{own}.{kind}": [f"{part}.{kind}" for part in parts]
-    for own, parts in MODULES.items()
+    f"{module}.{kind}": [f"{part}.{kind}" for part in parts]
+    for module, parts in MODULES.items()
     for kind in ("weight", "bias")
 }
 # Buffers that older versions saved, and copies of the target's layers that are not needed.
@@ -44,7 +44,7 @@ MULTI_TOKEN = re.compile(r"(.*\.)?(mtp|nextn|mtp_layers|mtp_block)\..*|.*\.(eh_p
 MEDUSA = re.compile(r"(.*\.)?medusa_heads?\..*")
 
 
-def refuse_other_heads(where: str, settings: Mapping[str, Any], names: Iterable[str]) -> None:
+def check_kind(where: str, settings: Mapping[str, Any], names: Iterable[str]) -> None:
     """Raise an error for a checkpoint of another kind of head.
 
     Args:
@@ -114,10 +114,10 @@ def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> 
                 f"{where}: the tensor {name!r} is {list(tensors[name].shape)}, its settings say {list(shape)}"
             )
     state = {}
-    for own, public in PARAMETERS.items():
+    for parameter, public in PARAMETERS.items():
         if public[0] in shapes:
             parts = [tensors[name] for name in public]
-            state[own] = torch.cat(parts) if len(parts) > 1 else parts[0]
+            state[parameter] = torch.cat(parts) if len(parts) > 1 else parts[0]
     return _by_token(state | _vocabulary(where, config, tensors.get("d2t")))
 
 
@@ -125,9 +125,9 @@ def from_state(config: EagleConfig, state: Mapping[str, Tensor]) -> dict[str, Te
     """Tensors under the public names, `midlayer` for EAGLE-3, from the state of an `EagleHead`."""
     shapes = canonical_shapes(config)
     tensors = {name: state[name] for name in ("d2t", "t2d") if name in state}
-    for own, public in PARAMETERS.items():
-        if own in state:
-            tensors |= zip(public, torch.split(state[own], [shapes[name][0] for name in public]), strict=True)
+    for parameter, public in PARAMETERS.items():
+        if parameter in state:
+            tensors |= zip(public, torch.split(state[parameter], [shapes[name][0] for name in public]), strict=True)
     if config.variant == 3:
         tensors = {name.replace(LAYER, "midlayer."): tensor for name, tensor in tensors.items()}
     return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}

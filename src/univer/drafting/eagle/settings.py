@@ -12,7 +12,7 @@ from torch import Tensor
 from univer.drafting.eagle.config import LAST, EagleConfig, middle_layers, rope_settings, rope_tables
 from univer.drafting.eagle.formats import LAYER
 
-# Settings that a head of either kind can have in one way only.
+# Settings of which one value is supported.
 FIXED: dict[str, Any] = {
     "hidden_act": "silu",
     "mlp_bias": False,
@@ -32,13 +32,13 @@ FIXED: dict[str, Any] = {
     "attn_logit_softcapping": None,
     "clip_qkv": None,
 }
-# Settings that differ between EAGLE-3, for which they are true, and EAGLE, for which they are false.
+# Settings that have to be true for EAGLE-3 and false for EAGLE and EAGLE-2.
 EAGLE3_ONLY = ("use_aux_hidden_state", "use_input_layernorm_in_first_layer", "use_last_layernorm")
-# What may happen to the scores of an output layer; heads of EAGLE take this from the target.
+# Scaling of an output layer, of which one value is supported for EAGLE-3; heads of EAGLE have that of the target.
 OUTPUT_SCALING = {"logit_scale": 1, "logits_scaling": 1, "lm_head_multiplier": 1, "final_logit_softcapping": None}
 LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
 OTHER_LAYER_IDS = re.compile(r".*(layers?_ids?|layer_ind(ex|ices)|aux_layers?|layers_to_capture|capture_layers).*")
-# Settings that are read elsewhere, that the tensors show, or that change nothing outside of training.
+# Further settings that are known: they are read below, follow from the tensors, or matter in training only.
 HARMLESS = re.compile(
     r"(target_)?hidden_size|eagle_hidden_state_dim|num_(attention|key_value)_heads|head_(dim|type)|rms_norm_eps"
     r"|norm_before_(residual|fc)|norm_output|return_hidden_post_norm|has_lm_head|has_own_embed_tokens"
@@ -48,8 +48,8 @@ HARMLESS = re.compile(
     r"|(attention|hidden)_dropout(_prob)?|(attn|embd|resid)_pdrop|attn_implementation|output_(hidden_states|attentions)"
     r"|add_cross_attention|cross_attention_hidden_size|pruned_heads|(target_num_hidden|num_nextn_predict)_layers"
 )
-# Names of settings that may change what a head computes.
-TELLING = re.compile(
+# Names of settings that suggest that they change what a head computes.
+SUGGESTIVE = re.compile(
     r"[^_].*(norm|rope|rotary|scal|multiplier|softcap|window|bias|attn|attention|residual|logit|hidden|embed|layer|head"
     r"|activation).*|(norm|rope|rotary|scal|residual|logit|hidden|embed|layer|head|activation|fc).*|.+_fc(_.*)?"
 )
@@ -72,7 +72,7 @@ def read_config(
     """
     try:
         config = _read(settings, tensors, layers)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"{where}, config.json: {error}") from error
     _warn_of_unknown(where, _flat(settings))
     return config
@@ -84,9 +84,9 @@ def _read(settings: Mapping[str, Any], tensors: Mapping[str, Tensor], layers: in
     width, heads = int(flat["hidden_size"]), int(flat["num_attention_heads"])
     head_dim = int(flat.get("head_dim", width // heads))
     variant = 3 if LAYER + "hidden_norm.weight" in tensors else 1
-    _refuse_unsupported(flat, variant, head_dim)
+    _check_supported(flat, variant, head_dim)
     _require(tensors, ("fc.weight", LAYER + "self_attn.q_proj.weight"))
-    _refuse_contradictions(flat, tensors)
+    _check_consistent(flat, tensors)
     target_width = int(flat.get("target_hidden_size", width))
     draft_ids, in_draft = tensors.get("d2t"), tensors.get("t2d")
     vocab_size = int(flat.get("vocab_size", 0) if in_draft is None else len(in_draft))
@@ -165,8 +165,8 @@ def _require(found: Mapping[str, Any], names: Sequence[str]) -> None:
             raise ValueError(f"this is no EAGLE head: it has no {name}")
 
 
-def _refuse_unsupported(flat: Mapping[str, Any], variant: int, head_dim: int) -> None:
-    """Refuse settings that would change what the head computes, but that it cannot follow."""
+def _check_supported(flat: Mapping[str, Any], variant: int, head_dim: int) -> None:
+    """Raise an error for settings that change what a head computes and are not supported."""
     kind = "EAGLE-3" if variant == 3 else "EAGLE"
     needed = FIXED | dict.fromkeys(EAGLE3_ONLY, variant == 3) | {"query_pre_attn_scalar": head_dim}
     if variant == 3:
@@ -190,8 +190,8 @@ def _refuse_unsupported(flat: Mapping[str, Any], variant: int, head_dim: int) ->
         raise ValueError(f"sliding_window={window} is not supported: the head attends to the whole text")
 
 
-def _refuse_contradictions(flat: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Refuse settings that say something else than the tensors, or than each other."""
+def _check_consistent(flat: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Raise an error for settings that contradict the tensors or each other."""
     for name, tensor in (("norm_before_fc", "input_norm.weight"), ("has_lm_head", "lm_head.weight")):
         if bool(flat.get(name, tensor in tensors)) != (tensor in tensors):
             holds = "holds" if tensor in tensors else "lacks"
@@ -202,9 +202,9 @@ def _refuse_contradictions(flat: Mapping[str, Any], tensors: Mapping[str, Tensor
 
 
 def _warn_of_unknown(where: str, flat: Mapping[str, Any]) -> None:
-    """Name settings that are not known here and, by their names, could change what the head computes."""
+    """Warn of settings that are not known and whose names suggest that they change what the head computes."""
     followed = {*FIXED, *OUTPUT_SCALING, *EAGLE3_ONLY, LAYER_IDS}
-    unknown = [name for name, value in flat.items() if TELLING.fullmatch(name) and value not in ({}, [], "")]
+    unknown = [name for name, value in flat.items() if SUGGESTIVE.fullmatch(name) and value not in ({}, [], "")]
     unknown = [name for name in unknown if name not in followed and not HARMLESS.fullmatch(name)]
     if unknown:
         warnings.warn(
@@ -221,14 +221,14 @@ def _features(
     read = tensors["fc.weight"].shape[1]
     count, rest = divmod(read, target_width)
     if rest or not count:
-        raise ValueError(f"fc.weight reads {read} numbers, which is no multiple of the target's width {target_width}")
+        raise ValueError(f"fc.weight reads {read} numbers, no multiple of the target's width {target_width}")
     tables = {"": settings} | {f"{name}.": value for name, value in settings.items() if isinstance(value, Mapping)}
     named: dict[str, tuple[int, ...]] = {}
     for prefix, table in tables.items():
         for key, value in table.items():
             if key == LAYER_IDS and prefix in ("", "eagle_config.") and value:
                 named[prefix + key] = _layer_inputs(value) if prefix else tuple(map(int, value))
-            elif OTHER_LAYER_IDS.fullmatch(key) and value and prefix != "target.":
+            elif OTHER_LAYER_IDS.fullmatch(key) and value:
                 raise ValueError(
                     f"{prefix}{key}={value} is not read, as it is not clear which layers it means: name the layers "
                     f"whose inputs the head reads by {LAYER_IDS}, -1 for the state after the final norm"
@@ -253,10 +253,10 @@ def _features(
 
 
 def _layer_inputs(ids: Sequence[int]) -> tuple[int, ...]:
-    """Layers whose inputs are meant by the ids in `eagle_config`.
+    """The layers whose inputs are the layer outputs that the ids in `eagle_config` name.
 
-    Those who write this table (SpecForge, ModelOpt) number outputs of layers, and SGLang, which reads it, adds 1. Only
-    2, N / 2 and N - 3, the usual three by their inputs, are left as they are.
+    SpecForge and ModelOpt, which write this table, count outputs of layers, and SGLang, which reads it, adds 1. Only
+    2, N / 2 and N - 3, the default in inputs of layers, are not changed.
     """
     found = tuple(map(int, ids))
     if any(layer < 0 for layer in found):
