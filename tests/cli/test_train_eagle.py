@@ -44,7 +44,7 @@ def test_ctrl_c_and_the_same_command_again(
     printed, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert printed.startswith("interrupted at training steps: ")
-    assert printed.endswith(f" of {STEPS}; run the same command again to go on from there\n")
+    assert printed.endswith(f" of {STEPS}; repeat the command to resume\n")
     assert f"training steps: {STEPS // 10} of {STEPS}\n" in errors
     assert "Traceback" not in errors
 

@@ -16,7 +16,7 @@ from univer.training.texts import Texts, frequent_tokens, join
 
 @cache
 def target() -> Any:
-    """A random Llama whose laws are far from uniform; tests share it, so none may change it."""
+    """A random Llama whose distributions are far from uniform; tests share it, so none may change it."""
     return tiny_llama(seed=0)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import univer.training.divergence as module
-from univer.training.divergence import TargetLaws, divergence
+from univer.training.divergence import TargetRows, divergence
 
 ROWS, TARGETS, WIDTH = 7, 5, 11
 
@@ -24,11 +24,11 @@ def test_values_and_gradient_are_those_of_plain_arithmetic(
     monkeypatch.setattr(module, "CHUNK", chunk)
     logits, target, index = inputs
     logits.requires_grad_()
-    loss, acceptance, agreement = divergence(logits, TargetLaws.of(target), index)
+    loss, acceptance, agreement = divergence(logits, TargetRows.of(target), index)
     (gradient,) = torch.autograd.grad(3 * loss, logits)
 
-    law = target[index] / target[index].sum(-1, keepdim=True)
-    plain = torch.nn.functional.kl_div(torch.log_softmax(logits, -1), law, reduction="batchmean")
+    wanted = target[index] / target[index].sum(-1, keepdim=True)
+    plain = torch.nn.functional.kl_div(torch.log_softmax(logits, -1), wanted, reduction="batchmean")
     (expected,) = torch.autograd.grad(3 * plain, logits)
     torch.testing.assert_close(loss, plain)
     torch.testing.assert_close(gradient, expected)
@@ -44,7 +44,7 @@ def test_inputs_are_left_alone_and_empty_rows_teach_nothing(
     target[int(index[0])] = 0.0
     before = target.clone()
     logits.requires_grad_()
-    loss, _, _ = divergence(logits, TargetLaws.of(target), index)
+    loss, _, _ = divergence(logits, TargetRows.of(target), index)
     (gradient,) = torch.autograd.grad(loss, logits)
     assert torch.equal(target, before)
     assert torch.isfinite(loss)

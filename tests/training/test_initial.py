@@ -44,7 +44,7 @@ def test_settings_say_otherwise() -> None:
     config = new_config(target(), TrainingSettings(variant=1))
     assert (config.variant, config.features, config.draft_vocab_size) == (1, (-1,), 260)
     config = new_config(target(), TrainingSettings(layers=(0, 3), draft_vocabulary=9))
-    assert (config.variant, config.features, config.draft_vocab_size) == (3, (0, 3), 9)
+    assert (config.variant, config.features, config.draft_vocab_size) == (3, (0, -1), 9)
     with pytest.raises(ValueError, match="draft vocabulary"):
         new_config(target(), TrainingSettings(draft_vocabulary=261))
 

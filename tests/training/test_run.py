@@ -54,7 +54,7 @@ def test_interrupted_in_every_stage_it_comes_to_the_same_head(
             if name == stage and done >= place:
                 signal.raise_signal(signal.SIGINT)
 
-        with pytest.raises(TrainingInterrupted, match="run the same again") as caught:
+        with pytest.raises(TrainingInterrupted, match="repeat the call to resume") as caught:
             _train(output, prompts, progress=press)
         assert caught.value.stage == stage
         assert signal.getsignal(signal.SIGINT) is before
@@ -82,7 +82,14 @@ def test_what_is_saved(finished: tuple[Path, TrainingResult]) -> None:
     assert "| 2 | " + f"{result.acceptance[1]:.3f}" in card
     assert "--target tiny --output DIR --prompts two.txt --samples 300" in card
     assert str(output) not in card
-    assert sorted(path.name for path in (output / "work").iterdir()) == ["lock", "samples"]
+    steps = {
+        line["step"]: line["acceptance"]
+        for line in map(json.loads, (output / "metrics.jsonl").read_text().splitlines())
+        if "acceptance" in line
+    }
+    assert result.best_step == max(steps, key=lambda step: steps[step][0] * (1 + steps[step][1]))
+    assert f"The saved weights are those after step {result.best_step}," in " ".join(card.split())
+    assert sorted(path.name for path in (output / "work").iterdir()) == [".lock", "samples"]
 
 
 def test_the_head_drafts_for_its_target(finished: tuple[Path, TrainingResult]) -> None:
@@ -109,7 +116,7 @@ def test_other_settings_are_refused_by_name(
     other = replace(SETTINGS, steps=13, seed=4)
     with pytest.raises(ValueError, match=r"other settings: steps = 12 \(now 13\), seed = 0 \(now 4\)\. Repeat"):
         _train(output, prompts, settings=other)
-    with pytest.raises(ValueError, match=r"text None \(now text.txt \(.*prompts two.txt \(.*\(now None\)"):
+    with pytest.raises(ValueError, match=r"text = None \(now 'text.txt \(.*prompts = 'two.txt \(.*\(now None\)"):
         _train(output, None, texts=[text])
     with pytest.raises(ValueError, match=r"weights .* \(now "):
         train_eagle(tiny_llama(seed=1), byte_tokenizer(), output, prompts=prompts, settings=SETTINGS, name="tiny")
@@ -130,10 +137,22 @@ def test_texts_of_one_s_own(tmp_path: Path) -> None:
     assert "temperature: " not in card
 
 
+def test_found_21_a_reduced_vocabulary_holds_the_end_and_the_special_tokens_of_the_texts(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.jsonl"
+    texts = [f"{word} qzqz qzqz <|endoftext|>" for word in ("wood", "stone", "water", "sand", "iron", "gold")]
+    lines.write_text("\n".join(json.dumps({"text": text}) for text in texts), encoding="utf-8")
+    _train(tmp_path / "head", None, texts=[lines], settings=replace(SETTINGS, length=64, draft_vocabulary=8, steps=1))
+    ids = load_head(tmp_path / "head").token_ids
+    assert ids is not None
+    # End of text, which no text holds, and the special token; <|im_start|> is in none and no end.
+    assert {0, 2} <= set(ids.tolist())
+    assert 1 not in ids
+
+
 def test_too_little_text_is_refused_before_there_is_a_folder(tmp_path: Path) -> None:
     short = tmp_path / "short.txt"
     short.write_text("abcabcabcabc" * 2, encoding="utf-8")
-    with pytest.raises(ValueError, match="1 texts of 12 tokens, none of them repeated, are too few"):
+    with pytest.raises(ValueError, match="1 different texts of 12 tokens in all are too few"):
         _train(tmp_path / "head", None, texts=[short])
     with pytest.raises(ValueError, match="2 texts are too few: a step takes 2"):
         _train(tmp_path / "head", None, settings=replace(SETTINGS, samples=24))
@@ -187,6 +206,6 @@ def test_without_matplotlib_and_muon_it_says_so_and_goes_on(
     result = _train(tmp_path / "head", prompts, settings=replace(SETTINGS, steps=2), note=notes.append)
     assert result.optimizer == "adamw"
     assert "has no Muon" in notes[0]
-    assert notes[-1] == "no curve is drawn: pip install 'univer[train]' installs what it needs"
+    assert notes[-1] == "no curve is drawn, as matplotlib is missing: pip install 'univer[train]'"
     assert not (tmp_path / "head" / "loss.png").exists()
     assert (tmp_path / "head" / "model.safetensors").exists()

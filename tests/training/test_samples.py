@@ -1,4 +1,4 @@
-"""Samples are drawn from the target's own laws, in batches that can be resumed."""
+"""Samples are drawn from the target's own distributions, in batches that can be resumed."""
 
 from collections import Counter
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_the_opening_is_the_chat_up_to_the_user_s_words() -> None:
 
 
 @pytest.mark.parametrize("lengths", [[5, 5], [2, 6, 4]])
-def test_tokens_are_drawn_from_the_laws_of_whole_texts(lengths: list[int]) -> None:
+def test_tokens_are_drawn_from_the_distributions_of_whole_texts(lengths: list[int]) -> None:
     """Without a cache and without padding the same uniforms give the same tokens."""
     prompts = [list(range(10, 10 + length)) for length in lengths]
     drawn = sample_texts(target(), prompts, 6, torch.Generator().manual_seed(4), temperature=0.7)
@@ -32,8 +32,8 @@ def test_tokens_are_drawn_from_the_laws_of_whole_texts(lengths: list[int]) -> No
         for _ in range(6):
             uniforms = torch.rand(len(texts), generator=generator, dtype=torch.float64)
             for text, uniform in zip(texts, uniforms, strict=True):
-                law = torch.softmax(target()(torch.tensor([text])).logits[:, -1] / 0.7, -1)
-                text.append(int(sample(law, uniform[None])))
+                row = torch.softmax(target()(torch.tensor([text])).logits[:, -1] / 0.7, -1)
+                text.append(int(sample(row, uniform[None])))
     assert drawn.tolist() == [text[-6:] for text in texts]
 
 

@@ -1,13 +1,16 @@
 """Targets that a head cannot be trained for are refused, with the reason."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from accelerate import cpu_offload
 from transformers import BartConfig, BartForConditionalGeneration, Gemma2Config, Gemma2ForCausalLM
 
 from tiny_models import byte_tokenizer, tiny_llama
 from training.pairs import target
+from univer.training import TrainingSettings, train_eagle
 from univer.training.target import check_target, weights_label
 
 
@@ -67,3 +70,10 @@ def test_an_encoder_with_a_decoder() -> None:
 def test_the_label_tells_weights_apart() -> None:
     assert weights_label(tiny_llama(seed=0)) == weights_label(target())
     assert weights_label(tiny_llama(seed=1)) != weights_label(target())
+
+
+def test_found_13_an_offloaded_target_is_refused_before_training(tmp_path: Path) -> None:
+    model = cpu_offload(tiny_llama(seed=0), execution_device=torch.device("cpu"))
+    with pytest.raises(ValueError, match=r"embed_tokens\.weight of the target is offloaded"):
+        train_eagle(model, byte_tokenizer(), tmp_path / "head", settings=TrainingSettings(samples=300, length=12))
+    assert not (tmp_path / "head").exists()

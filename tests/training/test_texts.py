@@ -2,9 +2,12 @@
 
 import pytest
 import torch
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
+from tiny_models import byte_tokenizer
 from training.pairs import random_texts
-from univer.training.texts import Texts, concatenate, frequent_tokens, join, split
+from univer.training.texts import Texts, frequent_tokens, join, split, token_ranks
 
 
 def _contents(texts: Texts) -> list[tuple[int, ...]]:
@@ -20,7 +23,7 @@ def test_repeated_and_short_texts_are_left_out() -> None:
 
 
 def test_selected_texts_keep_what_belongs_to_them() -> None:
-    texts = concatenate([join([[1, 2], [3]], [1, 0], [7, 8]), join([[4, 5, 6]], [2], [9])])
+    texts = join([[1, 2], [3], [4, 5, 6]], [1, 0, 2], [7, 8, 9])
     chosen = texts.select([2, 0])
     assert _contents(chosen) == [(4, 5, 6), (1, 2)]
     assert (chosen.starts.tolist(), chosen.groups.tolist()) == ([2, 1], [9, 7])
@@ -55,3 +58,25 @@ def test_frequent_tokens_in_rising_order_with_ties_to_the_lowest() -> None:
     texts = join([[9, 9, 9, 4, 4, 2, 7]], [0], [0])
     assert frequent_tokens(texts, 3, 12) == ([2, 4, 9], pytest.approx(6 / 7))
     assert frequent_tokens(texts, 6, 12)[0] == [0, 1, 2, 4, 7, 9]
+
+
+def test_found_21_ranked_tokens_come_first() -> None:
+    texts = join([[9, 9, 9, 4, 4, 2, 7, 7, 7, 7]], [0], [0])
+    assert frequent_tokens(texts, 3, 12, {2: 1, 11: 2})[0] == [2, 7, 11]
+    assert frequent_tokens(texts, 2, 12, {9: 1, 4: 1, 2: 1})[0] == [4, 9]
+
+
+def test_found_21_special_and_byte_tokens_of_texts_are_ranked() -> None:
+    tokenizer = byte_tokenizer()
+    ids = tokenizer("<|endoftext|>ab qz").input_ids
+    texts = join([ids], [0], [0])
+    merge = tokenizer.convert_tokens_to_ids("qz")
+    assert merge in ids
+    singles = set(ids) - {merge, 0}
+    # The end of the text, 2, is ranked although the text holds none.
+    assert token_ranks(texts, tokenizer, [2]) == dict.fromkeys(singles, 1) | {0: 2, 2: 2}
+
+    names = ["<unk>", "</s>", "a", "the", "<0x0A>", "<0xF0>"]
+    spelled = Tokenizer(models.WordLevel({name: place for place, name in enumerate(names)}, "<unk>"))
+    other = PreTrainedTokenizerFast(tokenizer_object=spelled, unk_token="<unk>", eos_token="</s>")
+    assert token_ranks(join([[2, 3, 4]], [0], [0]), other, []) == {4: 1}

@@ -1,4 +1,4 @@
-"""The trainer learns, measures what it says, and goes on after an interruption as if there had been none."""
+"""The trainer learns, measures what it says, and resumes as if there had been no interruption."""
 
 import json
 from itertools import chain
@@ -13,7 +13,7 @@ from training.pairs import features, make_head, random_texts, target
 from univer.drafting.eagle.head import EagleHead
 from univer.training.settings import TrainingSettings
 from univer.training.texts import Texts
-from univer.training.trainer import Trainer
+from univer.training.trainer import Trainer, accepted_tokens
 
 QUICK = TrainingSettings(steps=12, batch=2, unroll=2, warmup=2, validate_every=5)
 
@@ -72,6 +72,51 @@ def test_resumed_training_comes_to_the_same_weights(tmp_path: Path) -> None:
     assert [line["step"] for line in _metrics(tmp_path / "whole") if "acceptance" in line] == [0, 5, 10, 12]
 
 
+def test_found_20_the_best_validated_state_is_kept_over_an_interruption(tmp_path: Path) -> None:
+    """Too high a learning rate: what validates best is not the last state."""
+    settings = TrainingSettings(steps=40, batch=2, unroll=2, warmup=2, validate_every=4, learning_rate=6e-2)
+    texts, valid = random_texts([9, 8, 11, 7]), random_texts([12, 10], seed=1)
+    whole = _trainer(tmp_path / "whole", settings, texts, valid)
+    _run(whole)
+    checks = {line["step"]: line["acceptance"] for line in _metrics(tmp_path / "whole") if "acceptance" in line}
+    best = max(checks, key=lambda step: accepted_tokens(checks[step]))
+    assert 0 < best < 40
+    assert whole.best_step == best
+    assert accepted_tokens(checks[best]) > accepted_tokens(checks[40]) + 0.01
+    assert whole.validate()["acceptance"] == pytest.approx(checks[best], abs=1e-6)
+
+    for places in ([best + 1], [best - 1, best, 39], [40]):
+
+        def interrupt(done: int, places: list[int] = places) -> None:
+            if done in places:
+                places.remove(done)
+                raise KeyboardInterrupt
+
+        folder = tmp_path / str(places)
+        for _ in range(len(places)):
+            with pytest.raises(KeyboardInterrupt):
+                _trainer(folder, settings, texts, valid).run(interrupt, lambda figures: None)
+        resumed = _trainer(folder, settings, texts, valid)
+        _run(resumed)
+        assert resumed.best_step == best
+        assert all(
+            torch.equal(value, whole.head.state_dict()[name]) for name, value in resumed.head.state_dict().items()
+        )
+
+
+def test_found_20_checkpoints_without_a_best_state_are_resumed(tmp_path: Path) -> None:
+    texts = random_texts([9, 8, 11])
+    trainer = _trainer(tmp_path, QUICK, texts)
+    trainer.save()
+    state = torch.load(tmp_path / "checkpoint.pt")
+    del state["best"]
+    torch.save(state, tmp_path / "checkpoint.pt")
+    resumed = _trainer(tmp_path, QUICK, texts)
+    assert resumed.best_step is None
+    _run(resumed)
+    assert resumed.best_step in (0, 5, 10, 12)
+
+
 def test_acceptance_is_a_mean_over_places_however_texts_are_batched(tmp_path: Path) -> None:
     texts = random_texts([5, 30, 9])
     one, three = (
@@ -122,7 +167,7 @@ def test_without_muon_adamw_trains_alone_and_does_not_take_over(
     assert [type(optimizer).__name__ for optimizer in trainer.optimizers] == ["Muon", "AdamW"]
     trainer.save()
     monkeypatch.delattr(torch.optim, "Muon")
-    with pytest.raises(ValueError, match=r"begun with the optimiser muon\+adamw"):
+    with pytest.raises(ValueError, match=r"started with the optimiser muon\+adamw"):
         _trainer(tmp_path / "muon", QUICK, texts)
     alone = _trainer(tmp_path / "adamw", QUICK, texts)
     assert [type(optimizer).__name__ for optimizer in alone.optimizers] == ["AdamW"]

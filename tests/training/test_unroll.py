@@ -85,22 +85,22 @@ def test_losses_and_acceptance_are_means_over_the_places_that_count(variant: int
     head = _random_head(variant, draft_vocabulary)
     tokens, features, table = _random_inputs(head, texts=2)
     size = head.config.draft_vocab_size
-    laws = torch.softmax(torch.randn(2, LENGTH, head.config.vocab_size, generator=torch.Generator().manual_seed(1)), -1)
-    law = laws[..., 7 : 7 + size] if head.config.reduced else laws
+    rows = torch.softmax(torch.randn(2, LENGTH, head.config.vocab_size, generator=torch.Generator().manual_seed(1)), -1)
+    target_rows = rows[..., 7 : 7 + size] if head.config.reduced else rows
     output = table[:size] if variant == 1 else None
     lengths, starts = torch.tensor([LENGTH, 9]), torch.tensor([6, 0])
     with torch.no_grad():
         hidden = list(drafted(head, table, tokens, features, STEPS))
-        results = unroll(head, table, tokens, lengths, starts, features, law, STEPS, output)
+        results = unroll(head, table, tokens, lengths, starts, features, target_rows, STEPS, output)
     for step, result in enumerate(results):
         losses, overlaps, agreements = [], [], []
         for text in range(2):
             for place in range(LENGTH - 1):
-                # The law after token `read`: of the token that step drafts; nothing given is drafted.
+                # The distribution after token `read`, of the token that the step drafts, which is not of the prompt.
                 read = place + 1 + step
                 if read < lengths[text] and place + 2 >= starts[text]:
                     log_draft = torch.log_softmax(head.logits(hidden[step][text, place], output), -1)
-                    draft, wanted = log_draft.exp(), law[text, read].double()
+                    draft, wanted = log_draft.exp(), target_rows[text, read].double()
                     losses.append(functional.kl_div(log_draft, wanted / wanted.sum(), reduction="sum"))
                     overlaps.append(torch.minimum(draft, wanted).sum())
                     agreements.append(draft.argmax() == wanted.argmax())
@@ -113,6 +113,6 @@ def test_losses_and_acceptance_are_means_over_the_places_that_count(variant: int
 def test_steps_that_no_text_has_room_for_are_left_out() -> None:
     head = _random_head(3)
     tokens, features, table = _random_inputs(head, texts=2)
-    law = torch.full((2, LENGTH, head.config.vocab_size), 1 / head.config.vocab_size)
-    results = unroll(head, table, tokens, torch.tensor([3, 2]), torch.tensor([0, 0]), features, law, STEPS)
+    target_rows = torch.full((2, LENGTH, head.config.vocab_size), 1 / head.config.vocab_size)
+    results = unroll(head, table, tokens, torch.tensor([3, 2]), torch.tensor([0, 0]), features, target_rows, STEPS)
     assert [result.count for result in results] == [3, 1]

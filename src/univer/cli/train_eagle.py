@@ -1,4 +1,4 @@
-"""`univer train-eagle`: an EAGLE head for a model, from the model's own samples or from given texts."""
+"""`univer train-eagle`: trains an EAGLE head for a model, on the model's own samples or on given texts."""
 
 import json
 import sys
@@ -28,32 +28,34 @@ def train_eagle(
     ] = None,
     prompts: Annotated[
         Path | None,
-        typer.Option(help="Prompts to sample answers to: JSONL, or one a line. [default: our own, six kinds of task]"),
+        typer.Option(
+            help="Prompts to sample answers to: JSONL, or one a line. [default: 480 prompts of six task groups]"
+        ),
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Tokens to sample from the target.")] = 500_000,
-    length: Annotated[int, typer.Option(min=4, help="Tokens of a text.")] = 320,
-    temperature: Annotated[float, typer.Option(help="Of the samples, above 0.")] = 1.0,
-    steps: Annotated[int, typer.Option(min=1, help="Optimiser steps.")] = 2000,
-    batch: Annotated[int, typer.Option(min=1, help="Texts per step.")] = 8,
-    unroll: Annotated[int, typer.Option(min=1, help="Drafting steps that each position is trained for.")] = 4,
+    samples: Annotated[int, typer.Option(min=1, help="Number of tokens to sample from the target.")] = 500_000,
+    length: Annotated[int, typer.Option(min=4, help="Number of tokens per text.")] = 320,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature of the texts, above 0.")] = 1.0,
+    steps: Annotated[int, typer.Option(min=1, help="Number of optimiser steps.")] = 2000,
+    batch: Annotated[int, typer.Option(min=1, help="Number of texts per step.")] = 8,
+    unroll: Annotated[int, typer.Option(min=1, help="Number of drafting steps that each position is trained for.")] = 4,
     draft_vocabulary: Annotated[
         int | None,
-        typer.Option(min=1, help="Tokens that the head can propose, the most frequent ones. [default: 8192 or fewer]"),
+        typer.Option(min=1, help="Number of tokens that the head can propose. [default: 8192, or all]"),
     ] = None,
     variant: Annotated[int | None, typer.Option(help="3 for EAGLE-3, 1 for EAGLE and EAGLE-2. [default: 3]")] = None,
     layers: Annotated[
         str | None,
-        typer.Option(help="Hidden states that the head reads, as 2,15,27. [default: a low, a middle and a high one]"),
+        typer.Option(help="Hidden states that the head reads, such as 2,15,27. [default: a low, a middle, a high one]"),
     ] = None,
-    learning_rate: Annotated[float, typer.Option(help="At its peak.")] = 2e-3,
+    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 2e-3,
     init: Annotated[Path | None, typer.Option(help="Directory of a head to start from.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of samples, first weights and order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of samples, first weights and order of texts.")] = 0,
     dtype: Dtype = None,
     device: Device = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one object at the end, and no progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end, and no progress.")] = False,
     trust_remote_code: TrustRemoteCode = False,
 ) -> int:
-    """Train an EAGLE head, the draft that reads its target's hidden states; the same command resumes it."""
+    """Train an EAGLE head, a draft that reads its target's hidden states. The same command resumes a stopped run."""
     try:
         from univer.cli.terminal import progress, standard_output
         from univer.models import load
@@ -62,7 +64,7 @@ def train_eagle(
     except ModuleNotFoundError as error:
         raise ValueError(f"training needs more packages: pip install 'univer[models]' ({error})") from error
 
-    # What can be refused without a model is refused before one is loaded.
+    # All checks that need no model come before one is loaded.
     settings = TrainingSettings(
         samples=samples,
         length=length,
@@ -80,7 +82,7 @@ def train_eagle(
     name = Path(target).expanduser().resolve().name if Path(target).expanduser().is_dir() else target
     run = TrainingRun(output, name=name, texts=text or (), prompts=prompts, init=init, settings=settings)
     if run.finished is not None:
-        print(f"the run in {output} is finished already", file=sys.stderr)
+        print(f"the run in {output} is complete", file=sys.stderr)
         _print(run.finished, as_json)
         return 0
 
@@ -90,12 +92,12 @@ def train_eagle(
         if not as_json:
             print(line, file=sys.stderr)
 
-    with progress(quiet=as_json) as tell:
+    with progress(quiet=as_json) as report:
         try:
-            result = run.train(model, tokenizer, tell, note)
+            result = run.train(model, tokenizer, report, note)
         except TrainingInterrupted as stop:
             interruption: dict[str, Any] = {"stage": stop.stage, "done": stop.done, "total": stop.total}
-            message = f"{str(stop).partition(';')[0]}; run the same command again to go on from there"
+            message = f"{str(stop).partition(';')[0]}; repeat the command to resume"
         else:
             interruption = {}
     if interruption:
@@ -114,7 +116,7 @@ def _layers(text: str | None) -> tuple[int, ...] | None:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError as error:
-        raise ValueError(f"--layers takes numbers separated by commas, as 2,15,27, not {text!r}") from error
+        raise ValueError(f"--layers takes numbers separated by commas, such as 2,15,27, not {text!r}") from error
 
 
 def _print(result: "TrainingResult", as_json: bool) -> None:
@@ -128,6 +130,7 @@ def _print(result: "TrainingResult", as_json: bool) -> None:
     print_table(("drafting step", "acceptance", "agreement"), cells)
     standard_output().print(
         f"{result.parameters / 1e6:.1f} million parameters, {result.steps} steps on {result.train_texts} texts of "
-        f"{result.train_tokens} tokens, measured on {result.valid_texts} others; the head is in {result.directory}",
+        f"{result.train_tokens} tokens, measured on {result.valid_texts} other texts. The head in {result.directory} "
+        f"has the weights after step {result.best_step}, the best of all validations.",
         soft_wrap=True,
     )

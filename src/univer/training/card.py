@@ -23,9 +23,9 @@ def model_card(
     Args:
         config: the head's sizes.
         target: name of the target.
-        command: what trains the head anew.
-        data: where the texts came from.
-        result: what came out, see `TrainingResult`.
+        command: command line that repeats the training.
+        data: origin of the texts.
+        result: see `TrainingResult`.
         settings: all settings of the run.
     """
     where = machine()
@@ -45,14 +45,14 @@ and proposes {draft}, which make up {result["coverage"]:.1%} of the training tex
 ## Data
 
 {data}
-{result["train_texts"]} texts of {result["train_tokens"]} tokens to train on, and
-{result["valid_texts"]} others, set aside to measure on.
+{result["train_texts"]} training texts of {result["train_tokens"]} tokens, and {result["valid_texts"]} other texts for
+validation.
 
 ## Acceptance
 
-Measured with the saved weights on the texts set aside: the probability that a token drafted in this step is accepted at
-temperature 1, sum of min(P, Q), given that those before it were, and how often target and head have the same most
-likely token of the draft vocabulary.
+Measured with the saved weights on the validation texts: the probability that a token drafted in this step is accepted
+at temperature 1, sum of min(P, Q), if those before it were, and how often target and head have the same most probable
+token of the draft vocabulary.
 
 | drafting step | acceptance | agreement |
 |---|---|---|
@@ -60,15 +60,16 @@ likely token of the draft vocabulary.
 
 ## Training
 
-{result["steps"]} steps with {result["optimizer"]}; the loss is the Kullback-Leibler divergence from the target's law on
-the draft vocabulary.
+{result["steps"]} steps with {result["optimizer"]}; the loss is the Kullback-Leibler divergence from the target's
+distribution on the draft vocabulary. The saved weights are those after step {result["best_step"]}, the best of all
+validations by the expected number of accepted tokens of a chain.
 
 {listed}
 
 Machine: {where["processor"]}, {where["cores"]} cores, {where["threads"]} threads{accelerator}, {where["system"]},
 Python {where["python"]}, {versions}.
 
-To train it anew:
+To repeat the training:
 
 ```bash
 {command}

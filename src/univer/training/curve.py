@@ -1,4 +1,4 @@
-"""The curve of a run: loss, and acceptance of every drafting step."""
+"""A plot of a training run: loss, and acceptance of every drafting step."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 def draw_curve(metrics: Path, image: Path) -> bool:
-    """Draw the figures of a run.
+    """Plot the figures of a run.
 
     Args:
-        metrics: one JSON object a line: `step` with `loss`, or with the `acceptance` of a validation.
+        metrics: file with one JSON object a line: `step` with `loss`, or with the `acceptance` of a validation.
         image: the PNG file to write.
 
     Returns:
-        False if matplotlib is not installed, so that nothing is drawn.
+        Whether it was drawn; False if matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ def draw_curve(metrics: Path, image: Path) -> bool:
     lines = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     steps = [line for line in lines if "loss" in line]
     checks = [line for line in lines if "acceptance" in line]
-    # A figure of its own, without pyplot: no window, and no settings of the program that calls.
+    # Without pyplot, so that no window opens and the caller's settings of it do not matter.
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.plot([line["step"] for line in steps], [line["loss"] for line in steps], linewidth=0.8)

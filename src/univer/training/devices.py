@@ -1,4 +1,4 @@
-"""Training on a CPU and on a CUDA device: copies that nobody waits for, and where it computes in bfloat16."""
+"""Training on a CPU or a CUDA device: asynchronous copies and mixed precision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 def send(values: Tensor, device: torch.device) -> Tensor:
-    """Copy from the CPU to a device, without waiting where that is a CUDA device."""
+    """Copy from the CPU to a device, asynchronously to a CUDA device."""
     if device.type == "cuda":
         return values.pin_memory().to(device, non_blocking=True)
     return values.to(device)
@@ -22,14 +22,14 @@ def mixed_precision(module: nn.Module, device: torch.device, dtype: torch.dtype)
     """Multiply matrices in bfloat16 and keep norms in float32, if the dtype is bfloat16; else change nothing.
 
     Args:
-        module: holds the norms; its weights are in float32.
-        device: where it computes.
+        module: the module with the norms; its weights are in float32.
+        device: the device that it computes on.
         dtype: `torch.bfloat16` or `torch.float32`.
     """
     if dtype != torch.bfloat16:
         yield
         return
-    # Left alone, a norm would compute in the precision of whatever reaches it, and with a warning.
+    # Without this, a norm would compute in the precision of its input, and with a warning.
     norms = [part for part in module.modules() if isinstance(part, nn.RMSNorm)]
     hooks = [norm.register_forward_pre_hook(_in_float32) for norm in norms]
     try:

@@ -1,4 +1,4 @@
-"""From the head's logits and the target's laws to the loss, its gradient and the acceptance, in one go through both."""
+"""Loss, gradient and acceptance from the head's logits and the target's distributions, in one pass over both."""
 
 from __future__ import annotations
 
@@ -9,86 +9,86 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Entries worked on at once on a CPU: they stay in its cache, where a whole batch would go to memory for every step of
-# the arithmetic.
+# Entries processed at once on a CPU, few enough to stay in its cache between the operations.
 CHUNK = 1 << 18
 
 
 def chunks(rows: Tensor) -> Iterator[slice]:
-    """Parts of `[n, D]` to work on one after the other."""
+    """Ranges of rows of `[n, D]` to process one after the other."""
     size = max(1, CHUNK // rows.shape[1]) if rows.device.type == "cpu" else len(rows)
     for start in range(0, len(rows), size):
         yield slice(start, start + size)
 
 
 @dataclass(frozen=True)
-class TargetLaws:
-    """The target's laws on the draft vocabulary, with what every drafting step needs of them.
+class TargetRows:
+    """The target's distributions on the draft vocabulary, with the figures that every drafting step uses.
 
     Attributes:
-        laws: `[m, D]`, not renormalised.
-        mass: `[m]`, their sums, at least the smallest positive number: a position may have none.
-        entropy: `[m]`, nats, of the renormalised laws.
+        rows: `[m, D]`, the target's probabilities, not renormalised.
+        mass: `[m]`, their sums, at least the smallest positive number, as they may be 0.
+        entropy: `[m]`, nats, of the renormalised rows.
         best: `[m]`, the most probable token.
     """
 
-    laws: Tensor
+    rows: Tensor
     mass: Tensor
     entropy: Tensor
     best: Tensor
 
     @classmethod
-    def of(cls, laws: Tensor) -> TargetLaws:
-        """Look once at all laws `[m, D]`."""
-        mass = laws.sum(-1).clamp_min(torch.finfo(laws.dtype).tiny)
+    def of(cls, rows: Tensor) -> TargetRows:
+        """Compute the figures of rows `[m, D]`."""
+        mass = rows.sum(-1).clamp_min(torch.finfo(rows.dtype).tiny)
         entropy = torch.empty_like(mass)
-        for rows in chunks(laws):
-            entropy[rows] = torch.special.entr(laws[rows] / mass[rows, None]).sum(-1)
-        return cls(laws, mass, entropy, laws.argmax(-1))
+        for part in chunks(rows):
+            entropy[part] = torch.special.entr(rows[part] / mass[part, None]).sum(-1)
+        return cls(rows, mass, entropy, rows.argmax(-1))
 
 
 class Divergence(torch.autograd.Function):
-    r"""Kullback-Leibler divergence `mean_i sum_x L_i(x) log (L_i(x) / D_i(x))` of head laws `D` from target laws `L`.
+    r"""Kullback-Leibler divergence `mean_i sum_x P_i(x) log (P_i(x) / Q_i(x))` from target `P` to head `Q`.
 
-    `L` is the target's law on the draft vocabulary, renormalised. The gradient `(D - L) / n` is made on the way and
-    kept in the dtype of the logits, so nothing of the size of the logits is kept besides.
+    `P` is the target's distribution on the draft vocabulary, renormalised. The gradient by the logits, `(Q - P) / n`,
+    is computed in the forward pass and kept in the dtype of the logits; it is the only tensor of their size that is
+    kept.
     """
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, target: TargetLaws, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, logits: Tensor, target: TargetRows, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Loss, acceptance and agreement.
 
         Args:
             ctx: keeps the gradient.
             logits: `[n, D]`, the head's.
-            target: the target's laws.
-            index: `[n]`, the target's row that belongs to each row of logits.
+            target: the target's distributions.
+            index: `[n]`, int64, the row of the target for each row of logits.
 
         Returns:
-            The divergence, the mean of `sum_x min(P(x), D(x))`, and the share of rows where both have the same most
-            probable token; scalars, of which only the first has a gradient.
+            The divergence in nats, the mean of `sum_x min(P(x), Q(x))` with `P` not renormalised, and the share of rows
+            where both have the same most probable token; scalars, of which only the first has a gradient.
         """
         gradient = torch.empty_like(logits)
         count = len(logits)
-        sums = torch.zeros(3, dtype=target.laws.dtype, device=logits.device)
+        sums = torch.zeros(3, dtype=target.rows.dtype, device=logits.device)
         for rows in chunks(logits):
             places = index[rows]
-            law, mass = target.laws[places], target.mass[places, None]
-            # A copy: what follows is done in place.
-            scores = logits[rows].to(law.dtype, copy=True)
+            wanted, mass = target.rows[places], target.mass[places, None]
+            # A copy, as the operations below are in place.
+            scores = logits[rows].to(wanted.dtype, copy=True)
             scores -= scores.amax(-1, keepdim=True)
-            cross = (law * scores).sum(-1, keepdim=True) / mass
+            cross = (wanted * scores).sum(-1, keepdim=True) / mass
             agreeing = scores.gather(1, target.best[places, None]) == 0
             draft = scores.exp_()
             total = draft.sum(-1, keepdim=True)
             draft /= total
-            overlap = torch.minimum(draft, law).sum()
-            # A position without mass teaches nothing.
-            counted = law.sum(-1, keepdim=True) / mass
+            overlap = torch.minimum(draft, wanted).sum()
+            # 1, or 0 for a row without mass, which has no gradient.
+            counted = wanted.sum(-1, keepdim=True) / mass
             divergence = (total.log() * counted - cross).sum() - target.entropy[places].sum()
-            sums += torch.stack([divergence, overlap, agreeing.sum().to(law.dtype)])
+            sums += torch.stack([divergence, overlap, agreeing.sum().to(wanted.dtype)])
             draft *= counted
-            gradient[rows] = draft.sub_(law.div_(mass)).div_(count)
+            gradient[rows] = draft.sub_(wanted.div_(mass)).div_(count)
         ctx.save_for_backward(gradient)
         loss, acceptance, agreement = (sums / count).unbind()
         ctx.mark_non_differentiable(acceptance, agreement)
@@ -101,7 +101,7 @@ class Divergence(torch.autograd.Function):
         return gradient * outer[0].to(gradient.dtype), None, None
 
 
-def divergence(logits: Tensor, target: TargetLaws, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def divergence(logits: Tensor, target: TargetRows, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Loss, acceptance and agreement; see `Divergence.forward`."""
     loss, acceptance, agreement = Divergence.apply(logits, target, index)  # type: ignore[no-untyped-call]
     return loss, acceptance, agreement

@@ -1,4 +1,4 @@
-"""What a head learns from: the target's hidden states and the target's own laws, computed once and kept on disk."""
+"""Training data of a head: the target's hidden states and its distributions, computed once and kept on disk."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from univer.files import write_text
 from univer.runtime.features import FeatureTap
 from univer.training.texts import Texts
 
-# Texts after which what was computed is flushed to disk and counted as done.
+# Number of texts between two flushes to disk.
 FLUSH_EVERY = 32
 
 
 @dataclass(frozen=True)
 class FeatureBatch:
-    """Some texts beside each other, padded on the right.
+    """A batch of texts, padded on the right.
 
     Attributes:
         tokens: `[b, L]`, int64.
-        lengths: `[b]`, int64.
+        lengths: `[b]`, int64, see `Texts`.
         starts: `[b]`, int64, see `Texts`.
-        features: `[b, L, k H]`, bfloat16.
-        last: `[b, L, H]`, bfloat16.
-        log_total: `[b, L]`, float32.
+        features: `[b, L, k H]`, bfloat16, see `FeatureSet`.
+        last: `[b, L, H]`, bfloat16, see `FeatureSet`.
+        log_total: `[b, L]`, float32, see `FeatureSet`.
     """
 
     tokens: Tensor
@@ -44,13 +44,13 @@ class FeatureBatch:
 
 @dataclass(frozen=True)
 class FeatureSet:
-    """Texts with what the target thought of them.
+    """Texts with the target's hidden states and distributions.
 
     Attributes:
         texts: the texts, of T tokens in all.
         features: `[T, k H]`, bfloat16: the hidden states that the head reads.
         last: `[T, H]`, bfloat16: the hidden states that the target's output layer reads.
-        log_total: `[T]`, float32: log of the sum over the whole vocabulary of the exponentiated logits.
+        log_total: `[T]`, float32: the log-sum-exp of the target's logits over the whole vocabulary.
     """
 
     texts: Texts
@@ -62,10 +62,10 @@ class FeatureSet:
         return len(self.texts)
 
     def batch(self, rows: Tensor) -> FeatureBatch:
-        """Some of the texts, on the CPU.
+        """A batch of texts, on the CPU.
 
         Args:
-            rows: `[b]`, int64: their numbers.
+            rows: `[b]`, int64, indices of the texts.
         """
         texts = self.texts
         lengths = texts.lengths[rows]
@@ -85,17 +85,20 @@ class FeatureSet:
 def compute_features(
     model: Any, texts: Texts, layers: Sequence[int], folder: Path, tick: Callable[[int], None] | None = None
 ) -> FeatureSet:
-    """Read texts with the target, keeping what it computes in files that are mapped into memory.
+    """Compute the target's hidden states of texts, in files that are mapped into memory.
 
     Args:
         model: the target.
         texts: the texts.
         layers: indices into transformers' `hidden_states`, -1 for the state after the final norm.
-        folder: where the files go; texts that an earlier run has read, of the same texts, are not read again.
-        tick: called with the number of texts read so far; what it raises ends the reading.
+        folder: folder of the files; an earlier computation for the same texts is resumed.
+        tick: called with the number of texts done; an exception that it raises stops the computation.
+
+    Returns:
+        The texts with their hidden states.
 
     Raises:
-        ValueError: the disk has too little room.
+        ValueError: the disk has too little free space.
     """
     width = model.config.get_text_config().hidden_size
     count = len(texts.tokens)
@@ -141,17 +144,17 @@ def compute_features(
 
 
 def read_text(model: Any, tap: FeatureTap, tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """The target's hidden states of one text, and the totals of its exponentiated logits.
+    """The target's hidden states of one text, and the log-sum-exp of its logits.
 
-    One text at a time: what is computed does not depend on the texts beside it.
+    Texts are read one at a time, so that the result does not depend on other texts.
 
     Args:
         model: the target.
-        tap: takes the hidden states.
+        tap: captures the hidden states.
         tokens: `[n]`.
 
     Returns:
-        The states that the tap takes, in bfloat16, and the logs of the totals `[n]`, float32.
+        The states that the tap captures `[n, k H]`, bfloat16, and the log-sum-exp `[n]`, float32.
     """
     with torch.inference_mode(), tap.open():
         logits = model(input_ids=tokens[None].to(model.device, torch.long), use_cache=False).logits[0]

@@ -1,4 +1,4 @@
-"""The folder of a run: whose it is, what it was begun with, and what of it stays."""
+"""The folder of a training run: its record, its locks and its intermediate files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CHECKPOINT = "checkpoint.pt"
 
 
 class RunFolder:
-    """Where a head is trained and saved.
+    """The folder in which a head is trained and saved.
 
-    `training.json` says what the run was begun with and, at the end, what came out. `work/` holds what only an
-    interrupted run needs: sampled texts, hidden states, the checkpoint.
+    `training.json` records the settings of the run and, at the end, its result. `work/` holds the intermediate files
+    from which an interrupted run is resumed: sampled texts, hidden states, the checkpoint.
 
     Args:
         path: the folder; it need not exist yet.
@@ -32,22 +32,22 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """State of the trainer."""
+        """File of the trainer's state."""
         return self.work() / CHECKPOINT
 
     @property
     def metrics(self) -> Path:
-        """Figures of every step, one JSON object a line."""
+        """File of the figures of every step, one JSON object a line."""
         return self.path / METRICS
 
     def work(self, *names: str) -> Path:
-        """A folder for what an interrupted run needs, made if it does not exist."""
+        """A folder for intermediate files, made if it does not exist."""
         path = self.path.joinpath(WORK, *names)
         path.mkdir(parents=True, exist_ok=True)
         return path
 
     def record(self) -> dict[str, Any]:
-        """What the run was begun with; empty for a new one."""
+        """The settings of the run and, if it is complete, its result; empty for a new run."""
         path = self.path / RECORD
         if not path.is_file():
             return {}
@@ -56,37 +56,37 @@ class RunFolder:
         except (ValueError, TypeError) as error:
             raise ValueError(f"{path} is damaged ({error}): choose another output folder") from error
 
-    def check(self, begun_with: Mapping[str, Any]) -> None:
-        """Refuse to go on with other settings than the run was begun with.
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Check that a run with these settings can start in this folder, or be resumed.
 
         Args:
-            begun_with: settings by name; those that the record does not have yet are not compared.
+            settings: settings by name; those that the record does not have yet are not compared.
 
         Raises:
-            ValueError: with every setting that differs; or the folder holds something else than a run.
+            ValueError: settings differ, with all their names, or the folder holds something else than a training run.
         """
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"{self.path} is a file: name a folder")
         record = self.record()
         if not record and self.path.is_dir() and any(part.name != WORK for part in self.path.iterdir()):
             raise ValueError(f"{self.path} is not empty and holds no training run: choose another output folder")
-        known = {name: value for name, value in begun_with.items() if name in record}
+        known = {name: value for name, value in settings.items() if name in record}
         check_resumable({name: record[name] for name in known}, known, f"the run in {self.path}")
 
-    def claim(self, begun_with: Mapping[str, Any]) -> None:
-        """Write down what the run is begun with, while the folder is locked.
+    def start(self, settings: Mapping[str, Any]) -> None:
+        """Record the settings of the run; the folder has to be locked.
 
         Args:
-            begun_with: settings by name.
+            settings: settings by name.
 
         Raises:
             ValueError: see `check`.
         """
-        self.check(begun_with)
-        write_json(self.path / RECORD, self.record() | dict(begun_with))
+        self.check(settings)
+        write_json(self.path / RECORD, self.record() | dict(settings))
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Write down what came out and delete what can be computed again; sampled texts stay."""
+        """Record the result and delete the hidden states and the checkpoint; sampled texts stay."""
         write_json(self.path / RECORD, self.record() | {"result": dict(result)})
         self.checkpoint.unlink(missing_ok=True)
         shutil.rmtree(self.work("features"))

@@ -1,4 +1,4 @@
-"""The head that training starts from."""
+"""The head that training starts from: a new one, or one that exists."""
 
 from __future__ import annotations
 
@@ -11,42 +11,55 @@ import torch
 from torch import Tensor
 
 from univer.drafting.eagle.checkpoint import load_head
-from univer.drafting.eagle.config import EagleConfig, config_for_target
-from univer.drafting.eagle.draft import check_target
+from univer.drafting.eagle.config import LAST, EagleConfig, config_for_target
 from univer.drafting.eagle.head import EagleHead
+from univer.drafting.eagle.target import output_weight, token_embeddings
 from univer.drafting.eagle.weights import weight_files
 from univer.runtime.features import decoder_layers
 from univer.training.settings import DRAFT_VOCABULARY, VARIANT, TrainingSettings
 
-# Spread of the first weights beside the identity, and how far the layer's two outputs are damped at first.
+# Standard deviation of the first weights beside the identity, and factor of the first weights of the two projections
+# into the residual stream.
 NOISE, DAMPING = 0.005, 0.3
-# Where the architectures of transformers keep their final norm.
+# Names of the final norm in the architectures of transformers.
 FINAL_NORMS = ("norm", "final_layer_norm", "final_layernorm", "ln_f")
 
 
 def new_config(target: Any, settings: TrainingSettings) -> EagleConfig:
-    """Sizes of a head for a target, as the settings want it.
+    """Sizes of a new head.
+
+    Args:
+        target: the target.
+        settings: variant, draft vocabulary and layers are read.
 
     Raises:
-        ValueError: the sizes do not fit.
+        ValueError: the sizes do not fit each other.
     """
-    vocabulary = len(target.get_input_embeddings().weight)
-    wanted = settings.draft_vocabulary or min(DRAFT_VOCABULARY, vocabulary)
-    chosen = {} if settings.layers is None else {"features": settings.layers}
+    wanted = settings.draft_vocabulary or min(DRAFT_VOCABULARY, len(token_embeddings(target)))
+    layers = _layers(target, settings)
+    chosen = {} if layers is None else {"features": layers}
     return config_for_target(target, settings.variant or VARIANT, wanted, **chosen)
 
 
-def new_head(target: Any, config: EagleConfig, tokens: Sequence[int], seed: int) -> EagleHead:
-    """A head that at first repeats what the target's last hidden state says.
+def _layers(target: Any, settings: TrainingSettings) -> tuple[int, ...] | None:
+    """The layers that the settings name, with -1 for the number of layers: both are the state after the final norm."""
+    if settings.layers is None:
+        return None
+    count = len(decoder_layers(target)[2])
+    return tuple(LAST if layer == count else layer for layer in settings.layers)
 
-    The layer that joins the inputs passes the last one through, next to a little noise, and the layer itself adds
-    little; the output layer and the norm before it are the target's.
+
+def new_head(target: Any, config: EagleConfig, tokens: Sequence[int], seed: int) -> EagleHead:
+    """A head whose first predictions are those of the target's last hidden state.
+
+    The layer that joins the inputs is the identity on the last one plus noise, and the projections into the residual
+    stream are small; the output layer and the norm before it are the target's.
 
     Args:
         target: the target.
         config: sizes of the head.
-        tokens: the draft vocabulary.
-        seed: of the noise.
+        tokens: ids of the draft vocabulary.
+        seed: seed of the first weights.
 
     Returns:
         The head, in float32 on the CPU.
@@ -63,22 +76,22 @@ def new_head(target: Any, config: EagleConfig, tokens: Sequence[int], seed: int)
         for layer in (head.o_proj, head.down_proj):
             layer.weight.mul_(DAMPING)
         if config.variant == 3:
-            ids, output = head.token_ids, target.get_output_embeddings().weight
+            ids, output = head.token_ids, output_weight(target)
             head.lm_head.weight.copy_(output if ids is None else output[ids.to(output.device)])
             head.norm.weight.copy_(final_scale(target))
     return head
 
 
 def final_scale(target: Any) -> Tensor:
-    """The factors `[H]` of the target's final norm, or ones where it is not found.
+    """The factors `[H]` of the target's final norm, or ones if it is not found.
 
-    They are measured, as some architectures store them less one, or have a bias as well.
+    They are measured, as some architectures store them reduced by 1 or have a bias as well.
     """
     base, width = decoder_layers(target)[0], target.config.get_text_config().hidden_size
     norm = next((getattr(base, name) for name in FINAL_NORMS if hasattr(base, name)), None)
     if norm is None:
         return torch.ones(width)
-    # Mean 0 and mean square 1, so that neither kind of norm changes anything else.
+    # Mean 0 and mean square 1, so that neither an RMS norm nor a layer norm rescales it.
     signs = torch.ones(width, device=target.device, dtype=target.dtype)
     signs[1::2] = -1
     with torch.inference_mode():
@@ -87,26 +100,27 @@ def final_scale(target: Any) -> Tensor:
 
 
 def loaded_head(directory: str | Path, target: Any, settings: TrainingSettings) -> EagleHead:
-    """A head from a directory, to be trained on.
+    """A head from a directory, to train it further.
 
     Args:
         directory: see `load_head`.
         target: the target.
-        settings: what they say of the head has to be what it is.
+        settings: `variant`, `draft_vocabulary` and `layers` have to be those of the head, or None.
 
     Returns:
         The head, in float32 on the CPU.
 
     Raises:
-        ValueError: it is no head of this target, or a setting says something else of it.
+        ValueError: there is no head, or a setting contradicts it.
     """
-    table = target.get_input_embeddings().weight
-    head = load_head(directory, len(decoder_layers(target)[2]), table.detach().cpu(), torch.float32)
-    check_target(head, target)
+    table, output = (weight.detach().cpu() for weight in (token_embeddings(target), output_weight(target)))
+    head = load_head(directory, len(decoder_layers(target)[2]), table, torch.float32, output)
     config = head.config
-    own = {"variant": config.variant, "draft_vocabulary": config.draft_vocab_size, "layers": config.features}
-    for name, value in own.items():
-        wanted = getattr(settings, name)
+    for name, wanted, value in (
+        ("variant", settings.variant, config.variant),
+        ("draft_vocabulary", settings.draft_vocabulary, config.draft_vocab_size),
+        ("layers", _layers(target, settings), config.features),
+    ):
         if wanted not in (None, value):
             raise ValueError(f"{name} cannot be {wanted}: the head to start from has {value}")
     return head.requires_grad_(True)

@@ -1,4 +1,4 @@
-"""Ctrl-C: work ends at the next place from which it can go on."""
+"""Ctrl-C: a run stops where it can be resumed."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 
 
 class TrainingInterrupted(KeyboardInterrupt):
-    """A run was ended by its user and can be resumed.
+    """The user interrupted a run, which can be resumed.
 
     Args:
-        stage: what it was doing.
-        done: how much of it is done.
-        total: how much there is to do.
+        stage: name of the stage.
+        done: parts of the stage that are done.
+        total: all its parts.
     """
 
     def __init__(self, stage: str, done: int, total: int) -> None:
-        super().__init__(f"interrupted at {stage}: {done} of {total}; run the same again to go on from there")
+        super().__init__(f"interrupted at {stage}: {done} of {total}; repeat the call to resume")
         self.stage, self.done, self.total = stage, done, total
 
 
 @contextmanager
 def stop_request() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C (or request to terminate) into a question that the work asks itself; a second one ends it.
+    """Note the first SIGINT or SIGTERM instead of raising; a second one raises `KeyboardInterrupt`.
 
-    Only the main thread can listen to signals, so elsewhere nothing changes; a signal that is ignored stays ignored.
+    Signals reach the main thread only, so in other threads nothing changes; a signal that was ignored stays ignored.
 
     Yields:
-        Whether the user wants to stop.
+        A function that returns whether the user asked to stop.
     """
     asked: list[int] = []
 

@@ -19,11 +19,11 @@ def make_optimizers(head: nn.Module, learning_rate: float, weight_decay: float) 
 
     Args:
         head: the head.
-        learning_rate: at its peak.
-        weight_decay: of the matrices.
+        learning_rate: its peak, for the matrices.
+        weight_decay: weight decay of the matrices; other parameters have none.
 
     Returns:
-        The optimisers; every parameter group has a `scale`, its learning rate relative to the peak.
+        The optimisers; the `scale` of a parameter group is its learning rate relative to that of the matrices.
     """
     matrices: list[nn.Parameter] = []
     others: list[nn.Parameter] = []

@@ -1,4 +1,4 @@
-"""`train_eagle`: from a target to a head, in stages that can be interrupted and resumed."""
+"""`train_eagle`: trains a head for a target, in stages that can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import torch
 from univer.drafting.eagle.checkpoint import save_head
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.shipped import target_note
+from univer.drafting.eagle.target import check_target as check_head
+from univer.drafting.eagle.target import token_embeddings
+from univer.engine.stopping import eos_tokens
 from univer.files import write_text
 from univer.models.catalogue import BUILT_IN
 from univer.training.card import command_line, model_card
@@ -25,31 +28,31 @@ from univer.training.samples import sample_shards
 from univer.training.settings import TrainingSettings
 from univer.training.sources import Source, cut, read_prompts, read_texts
 from univer.training.target import check_target, weights_label
-from univer.training.texts import Texts, frequent_tokens, split
+from univer.training.texts import Texts, frequent_tokens, split, token_ranks
 from univer.training.trainer import Trainer
 
-# The stages, as progress displays and interruptions name them.
+# Names of the stages in progress displays and messages.
 SAMPLING, READING, TRAINING = "sampled tokens", "texts read by the target", "training steps"
 
 Progress = Callable[[str, int, int], None]
 
 
 class TrainingRun:
-    """A run that has been checked as far as that is possible without the target.
+    """A training run. The constructor checks everything that needs no target.
 
     Args:
-        output: folder of the run and, at the end, of the head; new, empty, or of the same run.
-        name: what the target is called in the card and in the command to rebuild the head.
+        output: folder of the run and, at the end, of the head; new, empty, or that of the run to resume.
+        name: name of the target in the model card and in the command that repeats the training.
         texts: files to train on, see `read_texts`; by default the target's own samples.
         prompts: file of prompts for the samples, see `read_prompts`; by default those of the package.
         init: directory of a head to start from.
-        settings: everything else.
+        settings: all other settings.
 
     Attributes:
-        finished: the result, if the run was finished before.
+        finished: the result of a run that is complete already, else None.
 
     Raises:
-        ValueError: a file cannot be read, texts and prompts are given both, there can only be too few texts, or the
+        ValueError: a file cannot be read, both texts and prompts are given, the settings yield too few texts, or the
             folder holds a run with other settings.
     """
 
@@ -70,15 +73,15 @@ class TrainingRun:
         self.folder = RunFolder(output)
         self.source: Source = read_texts(texts) if texts else read_prompts(prompts)
         if not texts:
-            _enough(-(-self.settings.samples // self.settings.length), self.settings)
-        self._begun_with = {
+            _check_count(-(-self.settings.samples // self.settings.length), self.settings)
+        self._recorded = {
             "target": name,
             "text": self.source.label if texts else None,
             "prompts": None if texts else self.source.label,
             "init": None if init is None else head_label(init),
             **self.settings.to_dict(),
         }
-        self.folder.check(self._begun_with)
+        self.folder.check(self._recorded)
         result = self.folder.record().get("result")
         self.finished = None if result is None else TrainingResult(directory=str(self.folder.path), **result)
         files = {"text": [Path(text).name for text in texts]}
@@ -90,50 +93,53 @@ class TrainingRun:
     def train(
         self, target: Any, tokenizer: Any, progress: Progress | None = None, note: Callable[[str], None] | None = None
     ) -> TrainingResult:
-        """Train to the end, going on where an earlier run was interrupted.
+        """Train the head, or resume an interrupted run.
 
-        The first Ctrl-C ends the run at the next place from which it can go on.
+        The first Ctrl-C stops the run as soon as it can be resumed.
 
         Args:
             target: a causal language model of transformers; it is not changed.
             tokenizer: its tokenizer.
-            progress: called with the stage, the parts done and all parts.
-            note: called with a line of text where there is something to say.
+            progress: called with the stage, the number of parts done and of all parts.
+            note: called with one-line messages for the user.
 
         Returns:
-            What came out.
+            The result.
 
         Raises:
-            ValueError: the target or the texts do not serve, or the folder holds a run with other settings.
-            TrainingInterrupted: the user ended it.
+            ValueError: the target or the texts cannot be used, or the folder holds a run with other settings.
+            TrainingInterrupted: the user interrupted the run.
         """
-        tell, say = progress or (lambda *_: None), note or (lambda _: None)
+        report, note = progress or (lambda *_: None), note or (lambda _: None)
         kind = {"dtype": str(target.dtype).removeprefix("torch."), "device": target.device.type}
-        begun_with = self._begun_with | kind | {"weights": weights_label(target)}
-        self.folder.check(begun_with)
+        recorded = self._recorded | kind | {"weights": weights_label(target)}
+        self.folder.check(recorded)
         if self.finished is not None:
             return self.finished
         start = None if self.init is None else loaded_head(self.init, target, self.settings)
         config = new_config(target, self.settings) if start is None else start.config
         check_target(target, tokenizer, config.features)
+        check_head(config, target)
         given = self._given_texts(target, tokenizer)
         with self.folder.locked(), stop_request() as stopping:
-            self.folder.claim(begun_with)
+            self.folder.start(recorded)
 
             def tick(stage: str, done: int, total: int) -> None:
-                tell(stage, done, total)
+                report(stage, done, total)
                 if stopping():
                     raise TrainingInterrupted(stage, done, total)
 
             texts = self._sampled_texts(target, tokenizer, tick) if given is None else given
             train, valid = split(texts, self.settings.batch, self.settings.seed)
-            tokens, coverage = frequent_tokens(train, config.draft_vocab_size, config.vocab_size)
+            ends = {tokenizer.eos_token_id, *eos_tokens("config", target.generation_config)} - {None}
+            ranks = token_ranks(train, tokenizer, [token for token in ends if token < config.vocab_size])
+            tokens, coverage = frequent_tokens(train, config.draft_vocab_size, config.vocab_size, ranks)
             head = new_head(target, config, tokens, self.settings.seed) if start is None else start
             if start is not None and head.t2d is not None:
                 coverage = float(head.t2d[train.tokens.long()].float().mean())
             if optimizer_name() == "adamw":
-                say(f"torch {torch.__version__} has no Muon (2.9 and newer have): training with AdamW alone")
-            found = self._trained(head.to(target.device), target, train, valid, tick, say)
+                note(f"torch {torch.__version__} has no Muon, which needs 2.9 or newer: training with AdamW alone")
+            measured, best = self._train_head(head.to(target.device), target, train, valid, tick, note)
             result = TrainingResult(
                 directory=str(self.folder.path),
                 steps=self.settings.steps,
@@ -143,19 +149,20 @@ class TrainingRun:
                 train_tokens=len(train.tokens),
                 valid_texts=len(valid),
                 coverage=coverage,
-                **found,
+                best_step=best,
+                **measured,
             )
-            self._save(head.bfloat16(), target, result, kind, say)
+            self._save(head.bfloat16(), target, result, kind, note)
         return result
 
     def _given_texts(self, target: Any, tokenizer: Any) -> Texts | None:
         if not self.source.documents:
             return None
         texts = cut(self.source.documents, tokenizer, self.settings.length)
-        if len(texts.tokens) and int(texts.tokens.max()) >= len(target.get_input_embeddings().weight):
-            raise ValueError("the tokenizer writes token ids that the target does not have: they do not fit")
+        if len(texts.tokens) and int(texts.tokens.max()) >= len(token_embeddings(target)):
+            raise ValueError("the tokenizer has token ids that the target does not have: use the target's tokenizer")
         texts = texts.without(self.settings.unroll)
-        _enough(len(texts), self.settings, len(texts.tokens))
+        _check_count(len(texts), self.settings, len(texts.tokens))
         return texts
 
     def _sampled_texts(self, target: Any, tokenizer: Any, tick: Progress) -> Texts:
@@ -171,13 +178,13 @@ class TrainingRun:
             folder=self.folder.work("samples"),
             tick=lambda done, total: tick(SAMPLING, done, total),
         ).without(settings.unroll)
-        _enough(len(texts), settings, len(texts.tokens))
+        _check_count(len(texts), settings, len(texts.tokens))
         return texts
 
-    def _trained(
-        self, head: EagleHead, target: Any, train: Texts, valid: Texts, tick: Progress, say: Callable[[str], None]
-    ) -> dict[str, list[float]]:
-        """Train the head in place, round it to bfloat16 as it will be saved, and measure what is left."""
+    def _train_head(
+        self, head: EagleHead, target: Any, train: Texts, valid: Texts, tick: Progress, note: Callable[[str], None]
+    ) -> tuple[dict[str, list[float]], int | None]:
+        """Train the head in place and round it to bfloat16, in which it is saved; its validation, and the best step."""
         settings, total = self.settings, len(train) + len(valid)
 
         def read(name: str, texts: Texts, before: int) -> FeatureSet:
@@ -194,16 +201,16 @@ class TrainingRun:
         trainer = Trainer(
             head, target, features, others, settings, checkpoint=self.folder.checkpoint, metrics=self.folder.metrics
         )
-        trainer.run(lambda done: tick(TRAINING, done, settings.steps), lambda figures: say(_line(figures)))
+        trainer.run(lambda done: tick(TRAINING, done, settings.steps), lambda figures: note(_line(figures)))
         head.bfloat16().float()
-        return trainer.validate()
+        return trainer.validate(), trainer.best_step
 
     def _save(
-        self, head: EagleHead, target: Any, result: TrainingResult, kind: dict[str, str], say: Callable[[str], None]
+        self, head: EagleHead, target: Any, result: TrainingResult, kind: dict[str, str], note: Callable[[str], None]
     ) -> None:
         path = self.folder.path
         if not draw_curve(self.folder.metrics, path / "loss.png"):
-            say("no curve is drawn: pip install 'univer[train]' installs what it needs")
+            note("no curve is drawn, as matplotlib is missing: pip install 'univer[train]'")
         config = head.config
         shown = {"variant": config.variant, "draft_vocabulary": config.draft_vocab_size, "layers": config.features}
         settings = self.settings.to_dict() | {"validate_every": self.settings.interval} | shown | kind
@@ -213,9 +220,9 @@ class TrainingRun:
                 del settings[name]
         else:
             data = (
-                f"Sampled from the target at temperature {self.settings.temperature}: in turn from bare openings of a "
-                f"chat, which it continues with prompts of its own, and from {len(self.source.prompts)} prompts, "
-                f"{self.source.label}."
+                f"Sampled from the target at temperature {self.settings.temperature}: half of the texts from the bare "
+                f"opening of a chat, where the target writes the prompt as well, half of them answers to "
+                f"{len(self.source.prompts)} prompts, {self.source.label}."
             )
         command = command_line(self._options | {"dtype": kind["dtype"]})
         outcome = {name: value for name, value in result.to_dict().items() if name != "directory"}
@@ -241,40 +248,41 @@ def train_eagle(
 ) -> TrainingResult:
     """Train an EAGLE head for a causal language model, and save it.
 
-    The target writes texts of its own (or given ones are read), says what it thinks of every place in them, and the
-    head learns to say the same one token ahead, and then from its own output several tokens ahead. A call with the same
-    arguments goes on where an earlier one was interrupted, and comes to the same head.
+    The target samples texts, or given texts are used. It computes its next-token distribution at every position of
+    them, and the head learns to predict these distributions one token ahead and, from its own output, several tokens
+    ahead. A call with the same arguments resumes an interrupted run and yields the same head as an uninterrupted one.
 
     Args:
         target: a causal language model of transformers; it is not changed.
         tokenizer: its tokenizer.
-        output: folder of the run and, at the end, of the head; new, empty, or of the same run.
-        name: what the target is called in the card; by default what its configuration says.
+        output: folder of the run and, at the end, of the head; new, empty, or that of the run to resume.
+        name: name of the target in the model card; by default that in its configuration.
         texts: files to train on, see `read_texts`; by default the target's own samples.
         prompts: file of prompts for the samples, see `read_prompts`; by default those of the package.
         init: directory of a head to start from.
-        settings: everything else.
-        progress: called with the stage, the parts done and all parts.
-        note: called with a line of text where there is something to say.
+        settings: all other settings.
+        progress: called with the stage, the number of parts done and of all parts.
+        note: called with one-line messages for the user.
 
     Returns:
-        What came out.
+        The result.
 
     Raises:
-        ValueError: with what is wrong, before work starts.
-        TrainingInterrupted: the user ended it; what is done is kept.
+        ValueError: an argument, a file, the target or the folder cannot be used; before work starts.
+        TrainingInterrupted: the user interrupted the run; finished work is kept.
     """
     called = name or Path(target.config.name_or_path or type(target).__name__).name
     run = TrainingRun(output, name=called, texts=texts, prompts=prompts, init=init, settings=settings)
     return run.train(target, tokenizer, progress, note)
 
 
-def _enough(texts: int, settings: TrainingSettings, tokens: int | None = None) -> None:
+def _check_count(texts: int, settings: TrainingSettings, tokens: int | None = None) -> None:
+    """Raise an error where there are too few texts for one step and for validation."""
     if texts <= settings.batch:
-        held = "" if tokens is None else f" of {tokens} tokens, none of them repeated,"
+        different = "" if tokens is None else f" different texts of {tokens} tokens in all"
         raise ValueError(
-            f"{texts} texts{held} are too few: a step takes {settings.batch} and some are measured on; train on more "
-            "text, or lower batch or length"
+            f"{texts}{different or ' texts'} are too few: a step takes {settings.batch}, and validation needs others; "
+            "train on more text, or lower batch or length"
         )
 
 

@@ -1,4 +1,4 @@
-"""Texts sampled from a target, to train a draft on what the target itself writes."""
+"""Texts sampled from a target, to train a draft on the target's own distribution."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from univer.laws import sample
 from univer.models.prompts import encode
 from univer.runtime.batch import cache_argument
 from univer.runtime.cache import Place, new_cache
-from univer.training.texts import Texts, concatenate, join
+from univer.training.texts import Texts, join
 
-# Stands in for the user's words when a chat template is split around them.
+# Placeholder for the user's words, at which a chat template is split.
 MARK = "\x00univer\x00"
-# A prompt's number where a text has none and starts from the bare opening.
+# The number of the prompt of texts that start from the bare opening.
 OPENING = -1
-# The key/value caches of the texts that are sampled at once take about so many bytes, and there are at most so many.
+# Limits of a batch: bytes of its key/value caches, and number of texts.
 CACHE_BYTES, MOST_AT_ONCE = 1 << 30, 256
-# Texts are sampled in at least so many batches, half of them from bare openings.
+# The smallest number of batches; half of them start from bare openings.
 LEAST_SHARDS = 8
 
 
 def opening(tokenizer: Any) -> list[int]:
-    """Token ids of a chat up to where the user begins to write.
+    """Token ids of a chat up to the user's first word.
 
-    A chat model that continues it writes a prompt of its own, then an answer, then the next turn (the idea of Magpie,
-    Xu et al., arXiv 2406.08464), so a head can be trained without any text from outside.
+    A chat model continues it with a prompt, an answer and further turns (Magpie, Xu et al., arXiv 2406.08464), so that
+    a head can be trained without given texts.
 
     Args:
         tokenizer: a tokenizer of transformers.
 
     Returns:
-        The ids; for a tokenizer without a chat template its first token alone.
+        The ids; for a tokenizer without a chat template the token that starts a text.
     """
     if getattr(tokenizer, "chat_template", None):
         text = tokenizer.apply_chat_template([{"role": "user", "content": MARK}], tokenize=False)
@@ -56,13 +56,13 @@ def sample_texts(
     temperature: float = 1.0,
     tick: Callable[[int], None] | None = None,
 ) -> Tensor:
-    """Continue prompts by tokens drawn from a model's own laws; nothing ends a text early.
+    """Continue prompts by tokens sampled from a model, all of them to the same number of tokens.
 
     Args:
         model: a causal language model of transformers.
         prompts: token ids; shorter ones are padded on the left.
-        new_tokens: tokens to draw for each.
-        generator: source of the draws, on the CPU.
+        new_tokens: number of tokens to sample for each; an end-of-text token does not stop a text.
+        generator: source of randomness, on the CPU.
         temperature: divides the logits, above 0.
         tick: called after every token with the number of tokens of each text so far.
 
@@ -93,8 +93,8 @@ def sample_texts(
                 attention_mask=seen[:, :end] if padded else None,
                 **named,
             ).logits[:, -1]
-            laws = torch.softmax(logits.float() / temperature, -1)
-            tokens = sample(laws, torch.rand(len(prompts), generator=generator, dtype=torch.float64))
+            rows = torch.softmax(logits.float() / temperature, -1)
+            tokens = sample(rows, torch.rand(len(prompts), generator=generator, dtype=torch.float64))
             drawn.append(tokens)
             block, start = tokens[:, None], end
             if tick is not None:
@@ -103,19 +103,19 @@ def sample_texts(
 
 
 def plan_shards(lengths: Sequence[int], texts: int, size: int, seed: int) -> list[list[int]]:
-    """Which prompt every text of every batch starts from: in turn a batch of bare openings and one of prompts.
+    """The prompts of the texts of every batch: batches of bare openings and batches of prompts alternate.
 
-    Prompts of one batch have similar lengths, so that little is padded; all of them get as many texts as the others, or
-    one more.
+    Prompts of one batch have similar lengths, so that there is little padding. The numbers of texts per prompt differ
+    by at most one.
 
     Args:
         lengths: number of tokens of each prompt; without prompts all texts start from the opening.
-        texts: how many texts there are in all.
-        size: most texts of a batch.
-        seed: of the choice and the order of the prompts.
+        texts: number of texts.
+        size: largest number of texts of a batch.
+        seed: seed of the choice and the order of the prompts.
 
     Returns:
-        For every batch the numbers of its prompts, or -1 for the opening.
+        For every batch the indices of its prompts, or -1 for the opening.
 
     Example:
         >>> plan_shards([3, 9], 5, 2, seed=0)
@@ -139,13 +139,13 @@ def plan_shards(lengths: Sequence[int], texts: int, size: int, seed: int) -> lis
 
 
 def batch_size(config: Any, texts: int, tokens: int, width: int) -> int:
-    """How many texts are sampled at once, so that their key/value caches fit into about a gigabyte.
+    """Number of texts of a batch whose key/value caches fit into about a gigabyte.
 
     Args:
         config: configuration of the model.
-        texts: how many texts there are in all.
-        tokens: tokens of the longest text with its prompt.
-        width: bytes of a number.
+        texts: number of all texts.
+        tokens: number of tokens of the longest text with its prompt.
+        width: bytes per number.
     """
     heads = config.num_attention_heads
     kept = getattr(config, "num_key_value_heads", None) or heads
@@ -166,24 +166,25 @@ def sample_shards(
     folder: Path,
     tick: Callable[[int, int], None],
 ) -> Texts:
-    """Sample texts in batches, each of which is kept in a file as soon as it is complete.
+    """Sample texts in batches, each of which is saved when it is complete.
 
     Args:
         model: the target.
         tokenizer: its tokenizer.
         prompts: prompts to answer; every second batch starts from the bare opening instead.
-        samples: tokens to sample in all.
-        length: tokens of each text.
-        temperature: of the draws.
-        seed: of the draws; every batch has a generator of its own, so it does not matter where an earlier run ended.
-        folder: where the files go; those that are there already are used as they are.
-        tick: called with the tokens sampled so far and those of all texts; what it raises ends the sampling.
+        samples: number of tokens to sample in all.
+        length: number of tokens of each text.
+        temperature: sampling temperature.
+        seed: seed of the samples; every batch has its own generator, so that a resumed run samples the same texts.
+        folder: folder of the files; batches that exist already are read.
+        tick: called with the number of tokens sampled so far and of all; an exception that it raises stops the
+            sampling.
 
     Returns:
         The texts with their prompts.
 
     Raises:
-        ValueError: the target has no room for the opening, or for any prompt, and so many tokens.
+        ValueError: the target has too few positions for the opening, or for any prompt, and `length` tokens.
     """
     from safetensors.torch import load_file, save_file
 
@@ -196,7 +197,10 @@ def sample_shards(
     texts = -(-samples // length)
     longest = max(map(len, [begin, *ids]))
     size = batch_size(config, texts, longest + length, model.dtype.itemsize)
-    parts, done, fresh = [], 0, len(ids)
+    rows: list[list[int]] = []
+    starts: list[int] = []
+    groups: list[int] = []
+    done, fresh = 0, len(ids)
     for number, shard in enumerate(plan_shards(list(map(len, ids)), texts, size, seed)):
         path = folder / f"{number:05d}.safetensors"
         given = [begin if prompt == OPENING else ids[prompt] for prompt in shard]
@@ -213,8 +217,8 @@ def sample_shards(
         new = load_file(path)["tokens"]
         done += new.numel()
         tick(done, texts * length)
-        rows = [[*prompt, *row] for prompt, row in zip(given, new.tolist(), strict=True)]
-        groups = [fresh + place if prompt == OPENING else prompt for place, prompt in enumerate(shard)]
+        rows += [[*prompt, *row] for prompt, row in zip(given, new.tolist(), strict=True)]
+        starts += map(len, given)
+        groups += [fresh + place if prompt == OPENING else prompt for place, prompt in enumerate(shard)]
         fresh += len(shard)
-        parts.append(join(rows, list(map(len, given)), groups))
-    return concatenate(parts)
+    return join(rows, starts, groups)

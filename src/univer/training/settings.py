@@ -1,4 +1,4 @@
-"""Settings of a training run, refused by name where they make no sense."""
+"""Settings of a training run."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-# Enough for nine tenths of most texts; each further token costs time at every drafted level.
+# Covers about nine tenths of most texts; a larger output layer costs time at every drafted level.
 DRAFT_VOCABULARY = 8192
 VARIANT = 3
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What a head is trained with.
+    """Settings of a training run.
 
     Args:
-        samples: tokens to sample from the target; not used where texts are given.
-        length: tokens of a sampled text, and most tokens of a piece that a given text is cut into.
-        temperature: of the sampled texts.
-        steps: optimiser steps.
-        batch: texts per step.
-        unroll: drafting steps that every position is trained for.
-        decay: weight of each further drafting step, relative to the one before.
-        learning_rate: at its peak.
-        warmup: steps over which it rises; afterwards it falls along a cosine to a twentieth.
-        weight_decay: of the matrices.
+        samples: number of tokens to sample from the target; not used where texts are given.
+        length: number of tokens of a sampled text, and the largest number of tokens of a piece of a given text.
+        temperature: sampling temperature of the texts.
+        steps: number of optimiser steps.
+        batch: number of texts per step.
+        unroll: number of drafting steps that every position is trained for.
+        decay: weight of a drafting step in the loss, relative to the one before.
+        learning_rate: peak learning rate.
+        warmup: steps over which the learning rate rises; afterwards it falls along a cosine to a twentieth.
+        weight_decay: weight decay of the matrices.
         clip: largest norm of the gradient.
         validate_every: steps from one validation and checkpoint to the next; by default a tenth of the steps, at most
             100.
         variant: 1 for a head of EAGLE and EAGLE-2, 3 for one of EAGLE-3; by default 3, or that of the head to start
             from.
-        draft_vocabulary: number of tokens that the head can propose, the most frequent ones of the training texts; by
-            default 8192, or all where the target has fewer, or those of the head to start from.
+        draft_vocabulary: number of tokens that the head can propose: the end of text, then the special tokens and the
+            tokens of single bytes in the training texts, then the most frequent tokens there; by default 8192, or all
+            where the target has fewer, or those of the head to start from.
         layers: hidden states that the head reads, in transformers' convention; by default a low, a middle and a high
             one, or those of the head to start from.
-        seed: of samples, of the head's first weights and of the order of the texts.
+        seed: seed of the samples, of the head's first weights and of the order of the texts.
 
     Raises:
-        ValueError: with the name of the setting.
+        ValueError: a setting is out of range; the message names it.
 
     Example:
         >>> TrainingSettings(batch=0)
@@ -92,10 +93,10 @@ class TrainingSettings:
         return self.validate_every or max(1, min(100, self.steps // 10))
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings as plain values."""
+        """All settings, as values that JSON can hold."""
         values = asdict(self)
         return values | {"layers": None if self.layers is None else list(self.layers)}
 
     def options(self) -> dict[str, Any]:
-        """The settings that differ from their defaults."""
+        """The settings that differ from their defaults, for the command line."""
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}

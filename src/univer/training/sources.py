@@ -1,4 +1,4 @@
-"""Texts and prompts that training starts from, read from files."""
+"""Texts and prompts for training, read from files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from univer.training.texts import Texts, join
 
 @dataclass(frozen=True)
 class Document:
-    """One text to learn from.
+    """One text to train on.
 
     Attributes:
-        text: the text; behind a prompt, the answer.
-        prompt: what the user says before it, or None.
+        text: the text; with a prompt, the answer.
+        prompt: the user's prompt, or None.
     """
 
     text: str
@@ -29,12 +29,12 @@ class Document:
 
 @dataclass(frozen=True)
 class Source:
-    """What was read.
+    """Texts or prompts from files.
 
     Attributes:
-        documents: texts to train on, or none.
-        prompts: prompts for the target to answer, or none.
-        label: names of the files with the start of the SHA-256 of their contents.
+        documents: texts to train on, perhaps none.
+        prompts: prompts for the target to answer, perhaps none.
+        label: names of the files, each with the start of the SHA-256 of its content.
     """
 
     documents: tuple[Document, ...]
@@ -46,8 +46,11 @@ def read_texts(paths: Sequence[str | Path]) -> Source:
     """Read texts to train on.
 
     Args:
-        paths: plain texts in UTF-8, each one document; or JSONL (by the ending `.jsonl`), one document a line: an
-            object with `text`, or with `prompt` (and `completion`) that go through the chat template.
+        paths: plain texts in UTF-8, one document each; or files `.jsonl` with one document a line: an object with
+            `text`, or with `prompt` and perhaps `completion`, to which the chat template is applied.
+
+    Returns:
+        The documents.
 
     Raises:
         ValueError: a file cannot be read or holds no text.
@@ -71,8 +74,11 @@ def read_prompts(path: str | Path | None = None) -> Source:
     """Read prompts for the target to answer.
 
     Args:
-        path: JSONL (by the ending `.jsonl`) with `prompt`, `text` or `turns` (the first one counts); or a plain text, a
-            prompt a line. None for the prompts that come with the package.
+        path: a file `.jsonl` of objects with `prompt`, `text` or `turns`, of which the first one is read; or a plain
+            text with a prompt a line. None for the prompts that come with the package.
+
+    Returns:
+        The prompts, without repeated ones.
 
     Raises:
         ValueError: the file cannot be read, or a line holds no prompt.
@@ -102,7 +108,7 @@ def cut(documents: Sequence[Document], tokenizer: Any, length: int) -> Texts:
     Args:
         documents: the documents.
         tokenizer: the target's tokenizer.
-        length: most tokens of a piece.
+        length: largest number of tokens of a piece.
 
     Returns:
         The pieces; those of one document are one group.
@@ -135,7 +141,7 @@ def _label(name: str, content: str) -> str:
 
 def _entries(name: str, content: str) -> list[tuple[int, dict[str, Any]]]:
     entries = []
-    # Not splitlines: that also cuts at characters that JSON leaves inside strings.
+    # Not splitlines, which also splits at characters that JSON allows within strings.
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
             continue

@@ -1,14 +1,16 @@
-"""Texts as token ids, one behind the other, and how they are cut, told apart and shared out."""
+"""Texts as token ids: selection, division into training and validation, and the draft vocabulary."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-# Texts that acceptance is measured on: this share of all, and no more than so many.
+# Number of validation texts: this share of all texts, and at most this many.
 VALIDATION_SHARE, VALIDATION_MOST = 0.05, 64
 
 
@@ -17,9 +19,9 @@ class Texts:
     """Texts of different lengths.
 
     Attributes:
-        tokens: `[T]`, int32: the token ids of all texts.
-        lengths: `[n]`, int64: how many of them each text has.
-        starts: `[n]`, int64: how many of a text's first tokens were given, a prompt, and are not to be predicted.
+        tokens: `[T]`, int32: the token ids of all texts, one text after the other.
+        lengths: `[n]`, int64: number of tokens of each text.
+        starts: `[n]`, int64: number of tokens of a text's prompt, which are not predicted.
         groups: `[n]`, int64: texts with the same number come from the same prompt or document.
     """
 
@@ -33,7 +35,7 @@ class Texts:
 
     @property
     def offsets(self) -> Tensor:
-        """`[n + 1]`, int64: where each text begins."""
+        """`[n + 1]`, int64: index of the first token of each text, and T."""
         return torch.cat([torch.zeros(1, dtype=torch.long), self.lengths.cumsum(0)])
 
     def rows(self) -> Iterator[Tensor]:
@@ -41,10 +43,10 @@ class Texts:
         return iter(torch.split(self.tokens, self.lengths.tolist()))
 
     def select(self, chosen: Sequence[int]) -> Texts:
-        """Some of the texts.
+        """A selection of the texts.
 
         Args:
-            chosen: their numbers.
+            chosen: indices of texts, in the order of the selection.
         """
         index = torch.tensor(list(chosen), dtype=torch.long)
         rows = list(self.rows())
@@ -52,10 +54,10 @@ class Texts:
         return Texts(tokens, self.lengths[index], self.starts[index], self.groups[index])
 
     def without(self, unroll: int) -> Texts:
-        """The texts without repeated ones and without those too short to be drafted for.
+        """The texts without repeated ones and without those too short for drafting.
 
         Args:
-            unroll: drafting steps that at least one position of a text must have room for.
+            unroll: number of drafting steps that at least one position of a text must have room for.
         """
         seen: set[bytes] = set()
         chosen = []
@@ -86,28 +88,18 @@ def join(rows: Sequence[Sequence[int]], starts: Sequence[int], groups: Sequence[
     return Texts(torch.tensor(flat, dtype=torch.int32), lengths, first, group)
 
 
-def concatenate(parts: Sequence[Texts]) -> Texts:
-    """The texts of all parts, in their order."""
-    return Texts(
-        torch.cat([part.tokens for part in parts]),
-        torch.cat([part.lengths for part in parts]),
-        torch.cat([part.starts for part in parts]),
-        torch.cat([part.groups for part in parts]),
-    )
-
-
 def split(texts: Texts, needed: int, seed: int) -> tuple[Texts, Texts]:
-    """Share texts out between training and validation, so that no prompt and no document is on both sides.
+    """Divide texts into training and validation texts, with no prompt and no document in both.
 
-    Where the documents are too few or too long for that, their pieces are shared out one by one.
+    Where there are too few documents for that, their pieces are divided one by one.
 
     Args:
-        texts: without repeated ones, more than `needed`.
-        needed: fewest texts to train on.
-        seed: of the choice.
+        texts: more than `needed` texts, without repeated ones.
+        needed: smallest number of training texts.
+        seed: seed of the choice.
 
     Returns:
-        Texts to train on, and at most 64 texts to measure acceptance on.
+        The training texts, and at most 64 validation texts.
     """
     generator = torch.Generator().manual_seed(seed)
     wanted = max(1, min(VALIDATION_MOST, round(VALIDATION_SHARE * len(texts)), len(texts) - needed))
@@ -125,17 +117,48 @@ def split(texts: Texts, needed: int, seed: int) -> tuple[Texts, Texts]:
     return texts.select([number for number in range(len(texts)) if number not in aside]), texts.select(sorted(aside))
 
 
-def frequent_tokens(texts: Texts, count: int, vocabulary: int) -> tuple[list[int], float]:
-    """The most frequent tokens of texts, ties to the lowest id.
+def frequent_tokens(
+    texts: Texts, count: int, vocabulary: int, ranks: Mapping[int, int] | None = None
+) -> tuple[list[int], float]:
+    """The most frequent tokens of texts; of equally frequent ones those with the lowest ids.
 
     Args:
         texts: the texts.
-        count: how many tokens.
+        count: number of tokens.
         vocabulary: number of token ids.
+        ranks: tokens that are chosen before all others, those of a higher rank first.
 
     Returns:
-        The tokens in rising order, and the share of the texts' tokens that they make up.
+        The tokens in ascending order, and their share of all tokens of the texts.
     """
     counts = torch.bincount(texts.tokens.long(), minlength=vocabulary)
-    chosen = counts.argsort(descending=True, stable=True)[:count]
+    order = counts.clone()
+    for token, rank in (ranks or {}).items():
+        order[token] += rank * (len(texts.tokens) + 1)
+    chosen = order.argsort(descending=True, stable=True)[:count]
     return chosen.sort().values.tolist(), float(counts[chosen].sum() / counts.sum())
+
+
+def token_ranks(texts: Texts, tokenizer: Any, ends: Iterable[int]) -> dict[int, int]:
+    """Tokens that belong in a draft vocabulary however rare they are, for `frequent_tokens`.
+
+    Args:
+        texts: the texts.
+        tokenizer: the tokenizer of the texts, of transformers.
+        ends: the target's end-of-text tokens.
+
+    Returns:
+        Rank 2 for the end-of-text tokens and the special tokens in the texts, rank 1 for the tokens of single bytes in
+        the texts, of which rare characters are composed.
+    """
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    seen = texts.tokens.bincount().nonzero()[:, 0].tolist()
+    names = dict(zip(seen, tokenizer.convert_ids_to_tokens(seen), strict=True))
+    # Vocabularies with byte fallback spell bytes out; byte-level ones write each byte as one character.
+    spelled = [token for token, name in names.items() if re.fullmatch("<0x[0-9A-Fa-f]{2}>", name or "")]
+    alphabet = set(ByteLevel.alphabet())
+    single = [token for token, name in names.items() if name in alphabet]
+    special = {token for token, added in tokenizer.added_tokens_decoder.items() if added.special}
+    special |= set(tokenizer.all_special_ids)
+    return dict.fromkeys(spelled or single, 1) | dict.fromkeys([*special.intersection(seen), *ends], 2)

@@ -1,10 +1,12 @@
-"""The trainer: unrolled steps over the texts, with everything on disk that a later run needs to go on."""
+"""The trainer: unrolled steps over the texts, with all state on disk that resuming needs."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from univer.drafting.eagle.head import EagleHead
+from univer.drafting.eagle.target import output_weight, token_embeddings
 from univer.files import replacing, write_text
 from univer.training.devices import mixed_precision, send
 from univer.training.features import FeatureSet
@@ -19,23 +22,41 @@ from univer.training.optimizers import make_optimizers, optimizer_name
 from univer.training.settings import TrainingSettings
 from univer.training.unroll import UnrolledStep, unroll
 
-# Steps whose figures are fetched from the device at once.
+# Number of steps whose figures are fetched from the device at once.
 REPORT_EVERY = 10
-# Batches that are made from one random set of texts, sorted by length.
+# Number of batches whose texts are sorted by length together.
 SORTED_TOGETHER = 16
 
 
+def accepted_tokens(acceptance: Sequence[float]) -> float:
+    """Expected number of accepted tokens of a drafted chain, `a_1 + a_1 a_2 + ...`, by which states are compared.
+
+    Args:
+        acceptance: probability that the token of each drafting step is accepted if those before it were.
+
+    Example:
+        >>> accepted_tokens([0.5, 0.5])
+        0.75
+    """
+    return float(sum(accumulate(acceptance, mul)))
+
+
 class Trainer:
-    """Trains a head on the features of a target.
+    """Trains a head on the features of a target and keeps the state that was best on the validation texts.
 
     Args:
         head: the head, in float32 on the device to train on; it is trained in place.
-        target: the target, for its embeddings and its output layer.
-        train: texts to train on, at least `settings.batch`.
-        valid: texts to measure acceptance on, disjoint from those.
-        settings: steps, batch, rates; where the target is in bfloat16, matrices are multiplied in bfloat16.
-        checkpoint: where the state goes; if it is there already, training goes on from it.
-        metrics: where the figures of every step go, one JSON object a line.
+        target: the target, of which the embeddings and the output layer are read; if it is in bfloat16, matrices are
+            multiplied in bfloat16.
+        train: training texts, at least `settings.batch`.
+        valid: validation texts.
+        settings: settings of the run.
+        checkpoint: file of the state; if it exists, training resumes from it.
+        metrics: file of the figures of every step, one JSON object a line.
+
+    Attributes:
+        step: number of steps done.
+        best_step: step whose state was best so far, None before the first validation.
 
     Raises:
         ValueError: the checkpoint is of another optimiser, as an older torch has no Muon.
@@ -56,29 +77,36 @@ class Trainer:
         self.checkpoint, self.metrics = checkpoint, metrics
         self.device = next(head.parameters()).device
         self.dtype = torch.bfloat16 if target.dtype == torch.bfloat16 else torch.float32
-        self._table = target.get_input_embeddings().weight.detach().to(self.device)
+        self._table = token_embeddings(target).detach().to(self.device)
+        self.optimizers = make_optimizers(head, settings.learning_rate, settings.weight_decay)
+        self.step = 0
+        self._best: dict[str, Any] = {"step": None, "tokens": -1.0, "head": None}
+        if checkpoint.exists():
+            # To the CPU, where the optimisers keep their step counts: on a CUDA device each read would synchronise.
+            self._resume(torch.load(checkpoint, weights_only=True, map_location="cpu"))
+        # After resuming, as the checkpoint holds the draft vocabulary as well.
         output, ids = target.get_output_embeddings(), head.token_ids
 
         def rows(values: Tensor) -> Tensor:
             chosen = values if ids is None else values[ids.to(values.device)]
             return chosen.detach().to(self.device, self.dtype)
 
-        self._weight = rows(output.weight)
+        self._weight = rows(output_weight(target))
         self._bias = None if getattr(output, "bias", None) is None else rows(output.bias)
-        self.optimizers = make_optimizers(head, settings.learning_rate, settings.weight_decay)
-        self.step = 0
-        if checkpoint.exists():
-            # Via the CPU: the optimisers count steps there, and a count on a CUDA device would be waited for.
-            self._resume(torch.load(checkpoint, weights_only=True, map_location="cpu"))
         self._pending: list[tuple[int, float, Tensor]] = []
-        self._forget_later_figures()
+        self._drop_later_figures()
+
+    @property
+    def best_step(self) -> int | None:
+        """Step whose state was best on the validation texts so far."""
+        return self._best["step"]  # type: ignore[no-any-return]
 
     def run(self, tick: Callable[[int], None], note: Callable[[dict[str, Any]], None]) -> None:
-        """Train to the last step.
+        """Train to the last step, then put the head into the best validated state.
 
         Args:
-            tick: called with the number of steps done, before the first one and after each; an interruption that it
-                raises ends the training, after a checkpoint.
+            tick: called with the number of steps done, before the first one and after each; if it raises
+                `KeyboardInterrupt`, a checkpoint is written before the exception is passed on.
             note: called with the figures of every validation.
 
         Raises:
@@ -86,7 +114,7 @@ class Trainer:
         """
         settings = self.settings
         tick(self.step)
-        if self.step == 0 and not self.metrics.read_text(encoding="utf-8"):
+        if self.step == 0:
             self._validated(note)
         for rows in self._batches():
             rate = self._rate()
@@ -116,10 +144,16 @@ class Trainer:
             except KeyboardInterrupt:
                 self.save()
                 raise
+        if self._best["head"] is not None:
+            self.head.load_state_dict(self._best["head"])
 
     def validate(self) -> dict[str, list[float]]:
-        """Acceptance on the validation texts: mean overlap and top-1 agreement of each drafting step, over all places
-        that count."""
+        """Measure the head on the validation texts.
+
+        Returns:
+            `acceptance` and `agreement`: for every drafting step the means over all positions that count, see
+            `UnrolledStep`.
+        """
         steps = self.settings.unroll
         sums, counts = torch.zeros(steps, 2, dtype=torch.float64, device=self.device), [0] * steps
         size = self.settings.batch
@@ -140,6 +174,7 @@ class Trainer:
             "optimizer": optimizer_name(),
             "head": self.head.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "best": self._best,
         }
         with replacing(self.checkpoint) as partial:
             torch.save(state, partial)
@@ -147,25 +182,28 @@ class Trainer:
     def _resume(self, state: dict[str, Any]) -> None:
         if state["optimizer"] != optimizer_name():
             raise ValueError(
-                f"the run was begun with the optimiser {state['optimizer']}, this torch ({torch.__version__}) gives "
+                f"the run was started with the optimiser {state['optimizer']}, this torch ({torch.__version__}) has "
                 f"{optimizer_name()}: Muon needs torch 2.9 or newer"
             )
         self.step = state["step"]
         self.head.load_state_dict(state["head"])
+        self._best = state.get("best", self._best)  # checkpoints of older versions have none
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
 
-    def _forget_later_figures(self) -> None:
-        """Drop figures of steps after the checkpoint, which will be done again."""
-        lines = self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []
-        # The figures before the first step belong to no checkpoint; a last line may be cut off.
+    def _drop_later_figures(self) -> None:
+        """Drop figures of steps after the checkpoint, which are repeated."""
+        resumed = self.checkpoint.exists() and self.metrics.exists()
+        lines = self.metrics.read_text(encoding="utf-8").splitlines() if resumed else []
+        # The last line may be incomplete.
         kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= self.step]
         write_text(self.metrics, "".join(f"{line}\n" for line in kept))
 
     def _batches(self) -> Iterator[Tensor]:
-        """Texts of the steps still to do: a new permutation for every pass over the texts, the same after a resume.
+        """Indices of the texts of the remaining steps: a new permutation for every pass over the texts.
 
-        Texts of similar length go together, because a batch costs as much as its longest text.
+        They depend on the seed and the step alone. Texts of similar length share a batch, which is padded to the
+        longest.
         """
         size, seed = self.settings.batch, self.settings.seed
         per_pass = len(self.train_set) // size
@@ -188,11 +226,11 @@ class Trainer:
         tokens, features, last, log_total = (
             send(part, self.device) for part in (batch.tokens, batch.features, batch.last, batch.log_total)
         )
+        output = self._weight if self.head.config.shares_output else None
         with mixed_precision(self.head, self.device, self.dtype):
             with torch.no_grad():
                 logits = nn.functional.linear(last.to(self._weight.dtype), self._weight, self._bias).float()
                 target = (logits - log_total[..., None]).exp_()
-            output = self._weight if self.head.config.variant == 1 else None
             return unroll(
                 self.head,
                 self._table,
@@ -209,13 +247,19 @@ class Trainer:
         self._flush()
         found = self.validate()
         if not math.isfinite(sum(found["acceptance"])):
-            raise ValueError(f"the head's laws are not finite after step {self.step}: use a lower learning rate")
+            raise ValueError(
+                f"the head's distributions are not finite after step {self.step}: use a lower learning rate"
+            )
+        tokens = accepted_tokens(found["acceptance"])
+        if tokens > self._best["tokens"]:
+            state = {name: value.to("cpu", copy=True) for name, value in self.head.state_dict().items()}
+            self._best = {"step": self.step, "tokens": tokens, "head": state}
         figures = {"step": self.step, **found}
         self._append([figures])
         note(figures)
 
     def _flush(self) -> None:
-        """Fetch the figures of the last steps from the device and write them down."""
+        """Fetch the figures of the last steps from the device and append them to the metrics."""
         pending, self._pending = self._pending, []
         lines = []
         for step, rate, figures in pending:

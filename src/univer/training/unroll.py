@@ -1,4 +1,4 @@
-"""The head's loss over several drafting steps, all positions of a text at once."""
+"""The head's loss over several drafting steps, at all positions of a text at once."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from torch import Tensor
 
 from univer.drafting.eagle.head import EagleHead
 from univer.training.devices import send
-from univer.training.divergence import TargetLaws, divergence
+from univer.training.divergence import TargetRows, divergence
 
 
 @dataclass(frozen=True)
 class UnrolledStep:
-    """One drafting step at every position that counts.
+    """The figures of one drafting step, over all positions that count.
 
     Attributes:
-        loss: mean over the positions, a scalar: Kullback-Leibler divergence from the target's law over the draft
-            vocabulary to the head's, in nats.
+        loss: mean over the positions, a scalar: Kullback-Leibler divergence in nats from the target's distribution on
+            the draft vocabulary, renormalised, to the head's.
         overlap: mean of `sum_x min(P(x), Q(x))` over the whole vocabulary, a scalar without gradient: the probability
             that a chain's token is accepted at this step, given that it is reached.
-        agreement: share of positions where the two laws have the same most probable token of the draft vocabulary.
+        agreement: share of positions where both have the same most probable token of the draft vocabulary.
         count: number of positions.
     """
 
@@ -33,7 +33,7 @@ class UnrolledStep:
 
 
 class UnrolledAttention:
-    """Attention of drafting step `s`: the keys of step 0 up to the own position, then the own chain's later keys.
+    """Attention of drafting step `s`: to the keys of step 0 up to the row's position, and to its chain's later keys.
 
     Row `t` of step 0 stands for the committed text up to token `t + 1`. In step `s` it stands for the same text with
     `s` drafted tokens behind it, which see the text's keys (rows up to `t` of step 0) and one key of each later step.
@@ -44,7 +44,16 @@ class UnrolledAttention:
         self._values: list[Tensor] = []
 
     def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Attend; queries `[b, heads, n, d]`, keys and values `[b, kv heads, n, d]`; returns `[b, heads, n, d]`."""
+        """The attention of the next drafting step.
+
+        Args:
+            queries: `[b, heads, n, d]`.
+            keys: `[b, kv_heads, n, d]`.
+            values: likewise.
+
+        Returns:
+            `[b, heads, n, d]`.
+        """
         groups = queries.shape[1] // keys.shape[1]
         keys, values = (states.repeat_interleave(groups, 1) for states in (keys, values))
         self._keys.append(keys)
@@ -63,15 +72,16 @@ class UnrolledAttention:
 
 
 def drafted(head: EagleHead, table: Tensor, tokens: Tensor, features: Tensor, steps: int) -> Iterator[Tensor]:
-    """Run the head for several drafting steps from every position, along the text itself (EAGLE-3's training-time
-    test, Li et al., arXiv 2503.01840, section 3.2).
+    """Run several drafting steps of a head from every position, where the drafted tokens are those of the text.
+
+    This is the training-time test of EAGLE-3 (Li et al., arXiv 2503.01840, section 3.2).
 
     Args:
         head: the head.
         table: the target's embeddings `[V, H]`.
         tokens: `[b, L]`, int64.
         features: `[b, L, k H]`, the target's hidden states.
-        steps: drafting steps.
+        steps: number of drafting steps.
 
     Yields:
         For every step `s` the head's output `[b, L - 1, H]`: row `t` has read tokens up to `t + 1 + s`.
@@ -101,35 +111,35 @@ def unroll(
 ) -> list[UnrolledStep]:
     """Losses and acceptance of several drafting steps.
 
-    Step `s` from row `t` counts where the text has a law for it, `t + 1 + s` below the length, and where drafting can
-    begin, that is, where the tokens up to `t + 1` hold all that was given.
+    Step `s` from row `t` counts where the text has a target distribution for it, `t + 1 + s` below the length, and
+    where drafting can start, that is, where the tokens up to `t + 1` hold the whole prompt.
 
     Args:
         head: the head.
         table: the target's embeddings `[V, H]`.
         tokens: `[b, L]`, int64.
-        lengths: `[b]`, on the CPU: tokens of each row that count.
-        starts: `[b]`, on the CPU: tokens of each row that were given and are not to be predicted.
+        lengths: `[b]`, on the CPU: number of tokens of each row without padding.
+        starts: `[b]`, on the CPU: number of tokens of the prompt of each row, which are not predicted.
         features: `[b, L, k H]`, the target's hidden states.
-        target: `[b, L, D]`, float32: the target's laws on the draft vocabulary, not renormalised.
-        steps: drafting steps, at least 1.
-        output: for variant 1, see `EagleHead.logits`.
+        target: `[b, L, D]`, float32: the target's probabilities on the draft vocabulary, not renormalised.
+        steps: number of drafting steps, at least 1.
+        output: see `EagleHead.logits`.
 
     Returns:
-        One entry per step, as long as a position counts.
+        One entry per step, up to the last step with a position that counts.
     """
     width = tokens.shape[1]
     rows = torch.arange(width - 1)
-    begun = rows + 1 >= starts[:, None] - 1
-    target_laws = TargetLaws.of(target.flatten(0, 1))
+    started = rows + 1 >= starts[:, None] - 1
+    wanted = TargetRows.of(target.flatten(0, 1))
     results: list[UnrolledStep] = []
     for step, hidden in enumerate(drafted(head, table, tokens, features, steps)):
-        # Places are found on the CPU: a mask on the device would make the host wait for it.
-        batch, place = (begun & (rows + 1 + step < lengths[:, None])).nonzero(as_tuple=True)
+        # Indices are computed on the CPU, as a mask on the device would have to be waited for.
+        batch, place = (started & (rows + 1 + step < lengths[:, None])).nonzero(as_tuple=True)
         if not len(batch):
             break
         index = torch.stack([batch * (width - 1) + place, batch * width + place + 1 + step])
         here, there = send(index, tokens.device)
         logits = head.logits(hidden.flatten(0, 1).index_select(0, here), output)
-        results.append(UnrolledStep(*divergence(logits, target_laws, there), len(batch)))
+        results.append(UnrolledStep(*divergence(logits, wanted, there), len(batch)))
     return results

@@ -120,7 +120,7 @@ FORMATS: dict[str, tuple[dict[str, Any], Any, str]] = {
     "eagle3": ({**EAGLE3, "head_dim": HEAD_DIM}, eagle3, "bin"),
     "eagle3-full": ({**EAGLE3, "draft_vocab_size": VOCABULARY}, lambda: eagle3(reduced=False), "safetensors"),
     "eagle3-bias": (
-        {**EAGLE3, "eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 0, 2], "use_aux_hidden_state": True}},
+        {**EAGLE3, "eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 0, 1], "use_aux_hidden_state": True}},
         lambda: eagle3(bias=True),
         "parts.safetensors",
     ),

@@ -1,5 +1,6 @@
 """What the heads compute, written a second time: with transformers' own layers, and in plain formulas."""
 
+import copy
 import math
 from typing import Any
 
@@ -14,7 +15,8 @@ def eagle1_outputs(
     settings: dict[str, Any], tensors: dict[str, Tensor], prefix: str, embeddings: Tensor, features: Tensor
 ) -> Tensor:
     """Outputs `[n, H]` of a head of EAGLE over a text, by the decoder layer of transformers without its input norm."""
-    shape = dict(settings.get("transformer_layer_config", settings))
+    # A copy of all of it, as transformers writes into the tables of rotary positions.
+    shape = copy.deepcopy(settings.get("transformer_layer_config", settings))
     qwen2 = shape.pop("model_type", "llama") == "qwen2"
     shape.pop("architectures", None)
     config = (Qwen2Config if qwen2 else LlamaConfig)(**shape, attn_implementation="eager")

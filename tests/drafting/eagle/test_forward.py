@@ -71,7 +71,7 @@ def test_eagle3(name: str, tmp_path: Path) -> None:
     fed_back = normed if settings.get("norm_output") else expected
     torch.testing.assert_close(found, fed_back, atol=2e-5, rtol=1e-4)
     torch.testing.assert_close(head.logits(found), normed @ tensors["lm_head.weight"].T, atol=1e-4, rtol=1e-4)
-    named = {"eagle3-bias": (1, 0, 2), "speculators-eagle3": (0, 1, 3)}
+    named = {"eagle3-bias": (2, 1, 2), "speculators-eagle3": (0, 1, 3)}
     assert head.config.features == named.get(name, (2, 3, 4))
     assert (None if head.token_ids is None else head.token_ids.tolist()) == (
         None if name == "eagle3-full" else DRAFT_TOKENS

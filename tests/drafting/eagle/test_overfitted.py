@@ -72,7 +72,7 @@ def test_acceptance_is_near_one(family: str, variant: int, tree: str, method: st
 
 
 def test_acceptance_of_sampled_children_is_near_one() -> None:
-    """At a temperature at which the target's laws are nearly point masses the text is the same, and so is tau."""
+    """At a temperature with target distributions close to point masses the text is the same, and so is tau."""
     draft, target, text = overfitted("llama", 3)
     result = generate(
         target,

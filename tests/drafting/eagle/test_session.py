@@ -1,5 +1,6 @@
 """What a head proposes depends on the committed text alone, however the text came about."""
 
+import copy
 from collections.abc import Sequence
 
 import pytest
@@ -15,6 +16,7 @@ from univer.drafting.proposals import complete
 from univer.engine import generate
 from univer.engine.contexts import contexts
 from univer.engine.warpers import Sampling
+from univer.models.packing import pack
 from univer.runtime.runner import TreeRunner
 from univer.tree import DraftTree
 
@@ -121,8 +123,8 @@ def test_room_for_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     "sampling", [Sampling(), Sampling(0.7, top_k=5), Sampling(1.3, top_p=0.8), Sampling(min_p=0.1)]
 )
 @torch.no_grad()
-def test_rows_are_laws_of_the_draft_vocabulary(sampling: Sampling) -> None:
-    """The row is the law of the head's scores with every other token at -inf, in float32."""
+def test_rows_are_distributions_over_the_draft_vocabulary(sampling: Sampling) -> None:
+    """The row is the distribution of the head's scores with every other token at -inf, in float32."""
     target, draft = tiny("llama"), random_draft("llama", 3, True)
     features = features_of(target, PROMPT, draft.features)
     session = draft.start(request(features, 0, sampling))
@@ -175,6 +177,20 @@ def test_a_seed_decides_and_nothing_stays_behind() -> None:
     assert runs[0].stats.draft == "eagle"
     assert runs[0].stats.draft_passes > 0
     assert all(torch.equal(tensor, before[name]) for name, tensor in draft.head.state_dict().items())
+
+
+@pytest.mark.parametrize("variant", [1, 3])
+@torch.no_grad()
+def test_found_11_a_head_keeps_its_precision_within_autocast(variant: int) -> None:
+    target, head = tiny("llama"), copy.deepcopy(random_draft("llama", variant, True).head)
+    draft = EagleDraft(pack(head), target)
+    features = features_of(target, PROMPT, draft.features)
+    expected = complete(draft.start(request(features, 1)).propose([*PROMPT, 7], growth(3)))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        same(complete(draft.start(request(features, 1)).propose([*PROMPT, 7], growth(3))), expected)
+        settings = {"tree": "2x2", "max_new_tokens": 12, "seed": 1, "eos_token_id": None}
+        text = generate(target, draft, torch.tensor([PROMPT]), **settings).sequences[0]
+    assert len(text) == len(PROMPT) + 12
 
 
 @torch.no_grad()

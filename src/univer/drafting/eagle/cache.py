@@ -1,4 +1,4 @@
-"""Keys and values of a head: those of the committed text, then those of the nodes of the present round."""
+"""Keys and values of a head: those of the committed text, then those of the nodes of the current round."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from torch.nn import functional
 from univer.drafting.eagle.config import EagleConfig
 from univer.topology import lines_of_descent
 
-# Entries that there is room for at first; it doubles when they are used up.
+# Number of entries that a new cache has room for; it doubles when it is full.
 FIRST_ROOM = 256
 
 
 class HeadCache:
-    """What one request's head has read, in two buffers that are written in place.
+    """Keys and values of one request, in two buffers that are written in place.
 
-    The `length` entries of the committed text come first. Behind them stand the nodes of the tree, which see the
+    The `length` entries of the committed text come first, then those of the nodes of the tree, which attend to the
     committed entries, their ancestors and themselves.
 
     Args:
         config: the head's sizes.
-        dtype: dtype of its keys and values.
-        device: where they lie.
+        dtype: dtype of keys and values.
+        device: device of keys and values.
 
     Attributes:
         length: number of committed entries.
@@ -40,7 +40,7 @@ class HeadCache:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes behind the committed entries."""
+        """Number of nodes after the committed entries."""
         return len(self._ancestors)
 
     def forget_nodes(self) -> None:
@@ -48,7 +48,7 @@ class HeadCache:
         self._ancestors = np.zeros((0, 0), dtype=bool)
 
     def attend_text(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Causal attention of further committed rows, which are kept.
+        """Causal attention of further committed rows, whose keys and values are kept.
 
         Args:
             queries: `[1, heads, n, d]`.
@@ -59,7 +59,7 @@ class HeadCache:
             `[1, heads, n, d]`.
         """
         if self.nodes:
-            raise RuntimeError("committed rows cannot be read behind nodes: call forget_nodes first")
+            raise RuntimeError("committed rows cannot be read after nodes: call forget_nodes first")
         past, count = self.length, keys.shape[-2]
         self.length += count
         visible = None
@@ -71,8 +71,8 @@ class HeadCache:
         """Attention of further nodes, over the committed text, their ancestors and themselves.
 
         Args:
-            parents: for each of the `n` nodes the number of its parent among the nodes read before, -1 if it hangs
-                below the committed text.
+            parents: for each of the `n` nodes the index of its parent among the nodes read before, -1 for a child of
+                the root.
             queries: `[1, heads, n, d]`.
             keys: `[1, kv_heads, n, d]`.
             values: likewise.

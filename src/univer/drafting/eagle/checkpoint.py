@@ -1,4 +1,4 @@
-"""EAGLE heads on disk: the public checkpoint formats, and our own, which is the public one in safetensors."""
+"""Loading and saving EAGLE heads, in the public checkpoint formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from univer.drafting.eagle.formats import canonical_names, from_state, refuse_other_heads, to_state
+from univer.drafting.eagle.formats import canonical_names, check_kind, from_state, to_state
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.settings import read_config, write_config
 from univer.drafting.eagle.weights import read_tensors, tensor_names
@@ -18,39 +18,44 @@ from univer.files import write_json
 
 
 def load_head(
-    directory: str | Path, layers: int | None = None, embeddings: Tensor | None = None, dtype: torch.dtype | None = None
+    directory: str | Path,
+    layers: int | None = None,
+    embeddings: Tensor | None = None,
+    dtype: torch.dtype | None = None,
+    output: Tensor | None = None,
 ) -> EagleHead:
     """Load an EAGLE head.
 
-    Known are the checkpoints of EAGLE and EAGLE-2 (`fc`, `layers.0.*`), those of EAGLE-3 (`fc`, `midlayer.*`, `norm`,
-    `lm_head`, `d2t`, `t2d`), and the layout of both in the `speculators` library. Pickles are read as plain tensors.
+    Supported are the checkpoints of EAGLE and EAGLE-2 (`fc`, `layers.0.*`), those of EAGLE-3 (`fc`, `midlayer.*`,
+    `norm`, `lm_head`, `d2t`, `t2d`), and the layout of both in the `speculators` library. Pickles may hold plain
+    tensors only.
 
     Args:
-        directory: `config.json` beside `model.safetensors` or `pytorch_model.bin`, or their parts.
+        directory: holds `config.json` and `model.safetensors` or `pytorch_model.bin`, or their parts.
         layers: number of layers of the target, needed where an EAGLE-3 checkpoint does not name those that it reads.
-        embeddings: the target's token embeddings `[V, H]`: a checkpoint's own copy of them is dropped.
+        embeddings: the target's token embeddings `[V, H]`: a copy of them in the checkpoint is dropped.
         dtype: dtype of the weights; by default as stored.
+        output: the target's output layer `[V, H]`: a copy of it in a head of EAGLE or EAGLE-2 is dropped.
 
     Returns:
         The head, on the CPU, in evaluation mode.
 
     Raises:
-        ValueError: the checkpoint is of another kind, damaged, or has settings that are not supported.
+        ValueError: the checkpoint is of another kind, damaged, or has settings that are not supported or contradict
+            its tensors.
     """
     path = Path(directory).expanduser()
     where = f"the head {path.name!r}"
     settings = read_settings(path)
-    refuse_other_heads(where, settings, [])
+    check_kind(where, settings, [])
     tensors = read_tensors(path)
-    refuse_other_heads(where, settings, tensors)
+    check_kind(where, settings, tensors)
     tensors = canonical_names(tensors)
-    own = tensors.get("embed_tokens.weight")
-    if own is not None and embeddings is not None and own.shape == embeddings.shape:
-        # A copy may have been rounded to another precision than the target was loaded in.
-        own, coarse = own.to(embeddings), torch.finfo(own.dtype).eps
-        if torch.allclose(own, embeddings, rtol=max(coarse, torch.finfo(embeddings.dtype).eps), atol=0):
-            del tensors["embed_tokens.weight"]
+    if _is_copy(tensors.get("embed_tokens.weight"), embeddings):
+        del tensors["embed_tokens.weight"]
     config = read_config(where, settings, tensors, layers)
+    if config.variant == 1 and _is_copy(tensors.get("lm_head.weight"), output):
+        del tensors["lm_head.weight"]
     state = to_state(where, config, tensors)
     kinds = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
     with torch.device("meta"):
@@ -60,13 +65,21 @@ def load_head(
     return head.to(dtype or max(kinds, key=lambda kind: torch.finfo(kind).bits)).eval()
 
 
+def _is_copy(tensor: Tensor | None, original: Tensor | None) -> bool:
+    """Whether a tensor holds the target's weights, perhaps rounded to another precision."""
+    if tensor is None or original is None or tensor.shape != original.shape:
+        return False
+    coarse = max(torch.finfo(kind).eps for kind in (tensor.dtype, original.dtype))
+    return torch.allclose(tensor.to(original), original, rtol=coarse, atol=0)
+
+
 def save_head(head: EagleHead, directory: str | Path, notes: Mapping[str, Any] | None = None) -> None:
     """Save a head as `config.json` and `model.safetensors`, with the public names.
 
     Args:
-        head: the head; its weights are stored in the dtype that they have.
-        directory: made if it does not exist.
-        notes: further entries of `config.json`, such as what the head was trained for.
+        head: the head; its weights are stored in their dtype.
+        directory: the directory, created if it does not exist.
+        notes: further entries of `config.json`, such as `target_note`.
     """
     from safetensors.torch import save_file
 
@@ -96,10 +109,10 @@ def read_settings(directory: Path) -> dict[str, Any]:
 
 
 def is_head(directory: str | Path) -> bool:
-    """Whether a directory holds a head on a target's hidden states, EAGLE's or another, rather than a model.
+    """Whether a directory holds a head that reads a target's hidden states, EAGLE's or another, and not a model.
 
-    The settings tell; where they look like those of a one-layer model, as in the checkpoints of EAGLE and EAGLE-2, the
-    names of the tensors do.
+    The settings decide or, if they could be those of a model with one layer, as in checkpoints of EAGLE and EAGLE-2,
+    the names of the tensors.
     """
     path = Path(directory).expanduser()
     try:

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# The hidden state after the target's final norm, which the first two EAGLE papers call the feature.
+# Index of the hidden state after the target's final norm, the feature of the first two EAGLE papers.
 LAST = -1
-ROPE_TYPES = ("default", "linear", "llama3")
+# Rescalings of the rotary frequencies that are supported, with the keys that each of them needs.
+ROPE_TYPES: dict[str, tuple[str, ...]] = {
+    "default": (),
+    "linear": ("factor",),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
+}
 SIZES = (
     "hidden_size",
     "target_hidden_size",
@@ -23,7 +28,7 @@ SIZES = (
 
 @dataclass(frozen=True)
 class EagleConfig:
-    """What an EAGLE head looks like.
+    """Sizes and settings of an EAGLE head.
 
     Args:
         variant: 1 for the heads of EAGLE and EAGLE-2 (arXiv 2401.15077, 2406.16858), 3 for those of EAGLE-3
@@ -36,23 +41,24 @@ class EagleConfig:
         intermediate_size: width of the feed-forward part.
         vocab_size: number of token ids V of the target that the head was made for.
         draft_vocab_size: number of tokens that the head can propose, at most V.
-        features: target layers whose hidden states it reads, in transformers' convention: `i` is the input of layer
-            `i`, -1 the state after the final norm. Variant 1 reads `(-1,)`.
+        features: hidden states of the target that the head reads, in transformers' convention: `i` is the input of
+            layer `i`, -1 the state after the final norm. Variant 1 reads `(-1,)`.
         rms_norm_eps: added to the mean square in every norm.
         rope_theta: base of the rotary frequencies.
-        rope_scaling: how the frequencies are rescaled, as transformers writes it: None, or a table whose `rope_type` is
-            `default`, `linear` or `llama3`.
+        rope_scaling: rescaling of the frequencies as in transformers: None, or a table whose `rope_type` is `default`,
+            `linear` or `llama3`.
         attention_bias: whether the query, key and value projections have a bias, as in Qwen2.
         output_bias: whether the projection after the attention has one.
         fc_bias: whether the layer that joins the inputs has one.
-        norm_before_residual: variant 3 only: the residual starts from the normed hidden state.
-        norm_before_fc: variant 3 only: the joined features pass a norm first.
+        norm_before_residual: variant 3 only: the residual starts from the normalised hidden state.
+        norm_before_fc: variant 3 only: the joined features are normalised first.
         norm_output: variant 3 only: the final norm is part of the hidden state that is fed back.
-        own_embeddings: whether the head brings token embeddings of its own; else it reads the target's.
-        max_positions: largest number of positions that the head was made for, or None.
+        own_embeddings: whether the head has token embeddings of its own; else it reads the target's.
+        target_output: variant 3 only: the head has no output layer, and its scores are computed by the target's.
+        max_positions: largest number of positions that the head was trained for, or None.
 
     Raises:
-        ValueError: the sizes do not fit each other, or a setting is not supported.
+        ValueError: the sizes do not fit each other, or a setting is missing or not supported.
 
     Example:
         >>> EagleConfig(1, 64, 64, 4, 2, 16, 96, 300, 300, (-1,)).groups
@@ -79,6 +85,7 @@ class EagleConfig:
     norm_before_fc: bool = False
     norm_output: bool = False
     own_embeddings: bool = False
+    target_output: bool = False
     max_positions: int | None = None
 
     def __post_init__(self) -> None:
@@ -106,8 +113,17 @@ class EagleConfig:
         if self.rope_type not in ROPE_TYPES:
             raise ValueError(
                 f"rotary positions of type {self.rope_type!r} are not supported in an EAGLE head; "
-                f"known are {', '.join(ROPE_TYPES)}"
+                f"supported are {', '.join(ROPE_TYPES)}"
             )
+        table = self.rope_scaling or {}
+        for key in ROPE_TYPES[self.rope_type]:
+            value = table.get(key)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise ValueError(
+                    f"rope_scaling of type {self.rope_type!r} needs {key!r}, a number above 0, not {value!r}"
+                )
+        if self.rope_type == "llama3" and table["low_freq_factor"] == table["high_freq_factor"]:
+            raise ValueError("rope_scaling of type 'llama3' needs a low_freq_factor other than its high_freq_factor")
 
     @property
     def groups(self) -> int:
@@ -120,19 +136,24 @@ class EagleConfig:
         return self.draft_vocab_size < self.vocab_size
 
     @property
+    def shares_output(self) -> bool:
+        """Whether the scores are computed by the target's output layer."""
+        return self.variant == 1 or self.target_output
+
+    @property
     def rope_type(self) -> str:
         """Name of the rescaling of the rotary frequencies."""
         return rope_type(self.rope_scaling)
 
 
 def middle_layers(layers: int) -> tuple[int, int, int]:
-    """The low, middle and high layer whose inputs the public EAGLE-3 heads read.
+    """The low, middle and high layer whose inputs public EAGLE-3 heads read by default.
 
     Args:
         layers: number N of layers of the target.
 
     Returns:
-        2, N // 2 and N - 3, in rising order and within the target.
+        2, N // 2 and N - 3, in ascending order and within the target.
 
     Example:
         >>> middle_layers(30), middle_layers(3)
@@ -145,10 +166,10 @@ def middle_layers(layers: int) -> tuple[int, int, int]:
 def config_for_target(
     target: Any, variant: int = 3, draft_vocab_size: int | None = None, **changes: Any
 ) -> EagleConfig:
-    """A head of the target's own layer shape, to be trained.
+    """Sizes of a new head whose layer has the shape of the target's layers.
 
-    What the target's configuration does not say, as other architectures than Llama's call it by other names or have no
-    such thing, is what is usual in Llama; positions are rotary in any case, rescaled only as `EagleConfig` allows.
+    Settings that the target's configuration lacks are those of Llama. Positions are rotary, with the target's rescaling
+    if `EagleConfig` supports it.
 
     Args:
         target: a causal language model of transformers.
@@ -195,6 +216,26 @@ def rope_type(scaling: Mapping[str, Any] | None) -> str:
     return str((scaling or {}).get("rope_type", (scaling or {}).get("type", "default")))
 
 
+def rope_tables(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tables of rotary positions in a configuration; of one for each type of layer, that of full attention.
+
+    Args:
+        settings: entries of a transformers configuration, perhaps `rope_parameters` or `rope_scaling`.
+
+    Raises:
+        ValueError: there are tables for other types of layers only.
+    """
+    tables = []
+    for name in ("rope_parameters", "rope_scaling"):
+        table = dict(settings.get(name) or {})
+        if table and all(value is None or isinstance(value, Mapping) for value in table.values()):
+            if not table.get("full_attention"):
+                raise ValueError(f"{name} has no entry 'full_attention', only {', '.join(map(repr, table))}")
+            table = dict(table["full_attention"])
+        tables.append(table)
+    return tables
+
+
 def rope_settings(settings: Mapping[str, Any]) -> tuple[float, dict[str, Any] | None]:
     """Base and rescaling of the rotary positions in a configuration, in its older or its newer spelling.
 
@@ -204,10 +245,20 @@ def rope_settings(settings: Mapping[str, Any]) -> tuple[float, dict[str, Any] | 
     Returns:
         The base, 10000 where none is named, and the table of the rescaling or None.
 
+    Raises:
+        ValueError: `rope_parameters` and `rope_scaling` rescale differently, or a table is for other layers only.
+
     Example:
         >>> rope_settings({"rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}})
         (500000.0, None)
     """
-    table = dict(settings.get("rope_parameters") or settings.get("rope_scaling") or {})
-    theta = table.pop("rope_theta", None) or settings.get("rope_theta") or 10000.0
-    return float(theta), table if rope_type(table) != "default" else None
+    theta = settings.get("rope_theta")
+    rescaled: list[dict[str, Any]] = []
+    for table in reversed(rope_tables(settings)):
+        theta = table.pop("rope_theta", None) or theta
+        table.pop("partial_rotary_factor", None)
+        if rope_type(table) != "default":
+            rescaled.append(table)
+    if len(rescaled) == 2 and rescaled[0] != rescaled[1]:
+        raise ValueError(f"rope_scaling {rescaled[0]} and rope_parameters {rescaled[1]} contradict each other")
+    return float(theta or 10000.0), rescaled[0] if rescaled else None

@@ -1,4 +1,4 @@
-"""Names of the tensors in public EAGLE checkpoints, and which other kinds of heads are refused."""
+"""Names of the tensors in public EAGLE checkpoints, and recognition of other kinds of heads."""
 
 from __future__ import annotations
 
@@ -15,28 +15,37 @@ from univer.drafting.eagle.config import EagleConfig
 # layout of EAGLE-3, `midlayer` in those of EAGLE-3 itself and `transformer` in the `speculators` layout of EAGLE.
 LAYER = "layers.0."
 LAYER_SPELLINGS = ("midlayer.", "transformer.")
-PROJECTIONS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
-GATES = ("mlp.gate_proj", "mlp.up_proj")
-SINGLE = {
-    "fc": "fc",
-    "o_proj": LAYER + "self_attn.o_proj",
-    "down_proj": LAYER + "mlp.down_proj",
-    "post_attention_norm": LAYER + "post_attention_layernorm",
-    "input_norm": LAYER + "input_layernorm",
-    "hidden_norm": LAYER + "hidden_norm",
-    "norm": "norm",
-    "lm_head": "lm_head",
-    "feature_norm": "input_norm",
-    "embed_tokens": "embed_tokens",
+PROJECTIONS = tuple(f"{LAYER}self_attn.{part}_proj" for part in "qkv")
+GATES = (LAYER + "mlp.gate_proj", LAYER + "mlp.up_proj")
+# Modules of an `EagleHead`, each with the public ones whose rows it holds.
+MODULES = {
+    "fc": ("fc",),
+    "qkv": PROJECTIONS,
+    "gate_up": GATES,
+    "o_proj": (LAYER + "self_attn.o_proj",),
+    "down_proj": (LAYER + "mlp.down_proj",),
+    "post_attention_norm": (LAYER + "post_attention_layernorm",),
+    "input_norm": (LAYER + "input_layernorm",),
+    "hidden_norm": (LAYER + "hidden_norm",),
+    "norm": ("norm",),
+    "lm_head": ("lm_head",),
+    "feature_norm": ("input_norm",),
+    "embed_tokens": ("embed_tokens",),
 }
-# Buffers that older versions saved, and copies of the target's own layers that nothing is read from.
+# Parameters of an `EagleHead`, each with the public ones that it is made of.
+PARAMETERS = {
+    f"{module}.{kind}": [f"{part}.{kind}" for part in parts]
+    for module, parts in MODULES.items()
+    for kind in ("weight", "bias")
+}
+# Buffers that older versions saved, and copies of the target's layers that are not needed.
 IGNORED = re.compile(r".*rotary_emb\.inv_freq|verifier_norm\..*|verifier_lm_head\..*")
 MULTI_TOKEN = re.compile(r"(.*\.)?(mtp|nextn|mtp_layers|mtp_block)\..*|.*\.(eh_proj|enorm|hnorm)\.weight")
 MEDUSA = re.compile(r"(.*\.)?medusa_heads?\..*")
 
 
-def refuse_other_heads(where: str, settings: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Refuse checkpoints of other kinds of heads, by the name of the kind.
+def check_kind(where: str, settings: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Raise an error for a checkpoint of another kind of head.
 
     Args:
         where: the checkpoint, for the message.
@@ -60,7 +69,7 @@ def refuse_other_heads(where: str, settings: Mapping[str, Any], names: Iterable[
 
 
 def canonical_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors under one spelling: that of EAGLE-1, with `layers.0` for the decoder layer."""
+    """Tensors under the names of EAGLE-1 checkpoints, with `layers.0` for the decoder layer."""
     renamed = {}
     for name, tensor in tensors.items():
         short = name.removeprefix("model.")
@@ -77,15 +86,25 @@ def canonical_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state of an `EagleHead` from tensors under canonical names.
 
+    Args:
+        where: the checkpoint, for messages.
+        config: the head's sizes.
+        tensors: the tensors of the checkpoint.
+
     Raises:
-        ValueError: a tensor is missing, not known, or of another shape than the settings say.
+        ValueError: a tensor is missing, unknown, or does not have the shape that the settings give.
     """
     shapes = canonical_shapes(config)
     unknown = sorted(tensors.keys() - shapes.keys() - {"d2t", "t2d"})
     missing = sorted(shapes.keys() - tensors.keys())
+    if "lm_head.weight" in unknown:
+        raise ValueError(
+            f"{where} holds the tensor 'lm_head.weight', but a head of EAGLE or EAGLE-2 has no output layer; only a "
+            "copy of the target's is dropped"
+        )
     if unknown:
         raise ValueError(
-            f"{where} holds the tensor {unknown[0]!r}, which is no part of an EAGLE head that is supported here"
+            f"{where} holds the tensor {unknown[0]!r}, which is not part of any supported kind of EAGLE head"
         )
     if missing:
         raise ValueError(f"{where} lacks the tensor {missing[0]!r}")
@@ -95,39 +114,27 @@ def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> 
                 f"{where}: the tensor {name!r} is {list(tensors[name].shape)}, its settings say {list(shape)}"
             )
     state = {}
-    for own, public in SINGLE.items():
-        for kind in ("weight", "bias"):
-            if f"{public}.{kind}" in shapes:
-                state[f"{own}.{kind}"] = tensors[f"{public}.{kind}"]
-    for own, parts in (("qkv", PROJECTIONS), ("gate_up", GATES)):
-        for kind in ("weight", "bias"):
-            if f"{LAYER}{parts[0]}.{kind}" in shapes:
-                state[f"{own}.{kind}"] = torch.cat([tensors[f"{LAYER}{part}.{kind}"] for part in parts])
+    for parameter, public in PARAMETERS.items():
+        if public[0] in shapes:
+            parts = [tensors[name] for name in public]
+            state[parameter] = torch.cat(parts) if len(parts) > 1 else parts[0]
     return _by_token(state | _vocabulary(where, config, tensors.get("d2t")))
 
 
 def from_state(config: EagleConfig, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors in the public naming, `midlayer` for EAGLE-3, from the state of an `EagleHead`."""
+    """Tensors under the public names, `midlayer` for EAGLE-3, from the state of an `EagleHead`."""
     shapes = canonical_shapes(config)
     tensors = {name: state[name] for name in ("d2t", "t2d") if name in state}
-    for own, public in SINGLE.items():
-        for kind in ("weight", "bias"):
-            if f"{own}.{kind}" in state:
-                tensors[f"{public}.{kind}"] = state[f"{own}.{kind}"]
-    for own, parts in (("qkv", PROJECTIONS), ("gate_up", GATES)):
-        for kind in ("weight", "bias"):
-            if f"{own}.{kind}" in state:
-                names = [f"{LAYER}{part}.{kind}" for part in parts]
-                tensors |= zip(
-                    names, torch.split(state[f"{own}.{kind}"], [shapes[name][0] for name in names]), strict=True
-                )
+    for parameter, public in PARAMETERS.items():
+        if parameter in state:
+            tensors |= zip(public, torch.split(state[parameter], [shapes[name][0] for name in public]), strict=True)
     if config.variant == 3:
         tensors = {name.replace(LAYER, "midlayer."): tensor for name, tensor in tensors.items()}
     return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
 
 
 def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
-    """Shape of every tensor that a head of these settings has, vocabulary tables aside, under canonical names."""
+    """Shape of every tensor of a head but those of the vocabulary, under canonical names."""
     width, inner, inter = config.hidden_size, config.heads * config.head_dim, config.intermediate_size
     keys = config.kv_heads * config.head_dim
     entering = width if config.variant == 1 else 2 * width
@@ -136,19 +143,20 @@ def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
     if config.fc_bias:
         shapes["fc.bias"] = (width,)
     for projection, size in zip(PROJECTIONS, (inner, keys, keys), strict=True):
-        shapes[f"{LAYER}{projection}.weight"] = (size, entering)
+        shapes[f"{projection}.weight"] = (size, entering)
         if config.attention_bias:
-            shapes[f"{LAYER}{projection}.bias"] = (size,)
+            shapes[f"{projection}.bias"] = (size,)
     shapes[LAYER + "self_attn.o_proj.weight"] = (width, inner)
     if config.output_bias:
         shapes[LAYER + "self_attn.o_proj.bias"] = (width,)
     for gate in GATES:
-        shapes[f"{LAYER}{gate}.weight"] = (inter, width)
+        shapes[f"{gate}.weight"] = (inter, width)
     shapes[LAYER + "mlp.down_proj.weight"] = (width, inter)
     shapes[LAYER + "post_attention_layernorm.weight"] = (width,)
     if config.variant == 3:
         shapes[LAYER + "input_layernorm.weight"] = shapes[LAYER + "hidden_norm.weight"] = (width,)
         shapes["norm.weight"] = (width,)
+    if not config.shares_output:
         shapes["lm_head.weight"] = (config.draft_vocab_size, width)
     if config.norm_before_fc:
         shapes["input_norm.weight"] = (joined,)
@@ -158,7 +166,7 @@ def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
 
 
 def _by_token(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The same head with its draft tokens, and what scores them, in the order of the target's ids."""
+    """The same head with its draft tokens, and the rows that score them, in the order of the target's ids."""
     if "d2t" not in state:
         return state
     places = torch.arange(len(state["d2t"]))
@@ -170,7 +178,7 @@ def _by_token(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _vocabulary(where: str, config: EagleConfig, offsets: Tensor | None) -> dict[str, Tensor]:
-    """The tables of a reduced draft vocabulary; none if it is the whole one."""
+    """The tables of a reduced draft vocabulary; none for a full one."""
     if offsets is None:
         if config.reduced:
             raise ValueError(f"{where} has a reduced draft vocabulary, but no d2t that says which tokens it holds")

@@ -1,4 +1,4 @@
-"""The head of EAGLE and EAGLE-3: one decoder layer between the target's hidden states and the draft laws."""
+"""The head of EAGLE and EAGLE-3: one decoder layer from the target's hidden states to draft distributions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class EagleHead(nn.Module):
-    """One layer that predicts the next token but one from a token and the target's hidden state before it.
+    """One decoder layer that predicts the token after a given one, with the target's hidden state before that token.
 
     Row `t` of its input joins the embedding of token `t + 1` with the hidden state of token `t`; its logits are for
     token `t + 2`. Further steps take the head's own output in place of the target's hidden state.
 
     Variant 1 (EAGLE, Li et al., arXiv 2401.15077, section 3; EAGLE-2, arXiv 2406.16858, has the same head):
-    `x = fc([e, f])`, one Llama layer without input norm, and its output is read by the target's own output layer.
+    `x = fc([e, f])`, one Llama layer without input norm, and the target's output layer.
     Variant 3 (EAGLE-3, arXiv 2503.01840, section 3): `g = fc([f_low, f_middle, f_high])`, one Llama layer whose
     attention reads `[norm(e), norm(g)]` and whose residual is `g`, then a norm and an output layer of its own.
 
@@ -43,7 +43,7 @@ class EagleHead(nn.Module):
         width, inner = config.hidden_size, config.heads * config.head_dim
         joined = 2 * width if config.variant == 1 else len(config.features) * config.target_hidden_size
         self.fc = nn.Linear(joined, width, bias=config.fc_bias)
-        # Query, key and value are one matrix, gate and up another: fewer calls, which is what a small head costs.
+        # One matrix for query, key and value, one for gate and up, as the calls are the main cost of a small head.
         entering = width if config.variant == 1 else 2 * width
         self.qkv = nn.Linear(entering, inner + 2 * config.kv_heads * config.head_dim, bias=config.attention_bias)
         self.o_proj = nn.Linear(inner, width, bias=config.output_bias)
@@ -54,8 +54,9 @@ class EagleHead(nn.Module):
             self.input_norm = self._norm(width)
             self.hidden_norm = self._norm(width)
             self.norm = self._norm(width)
-            self.lm_head = nn.Linear(width, config.draft_vocab_size, bias=False)
             self.feature_norm = self._norm(joined) if config.norm_before_fc else None
+        if not config.shares_output:
+            self.lm_head = nn.Linear(width, config.draft_vocab_size, bias=False)
         self.embed_tokens = nn.Embedding(config.vocab_size, width) if config.own_embeddings else None
         reduced = config.reduced
         self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.long) if reduced else None)
@@ -69,30 +70,30 @@ class EagleHead(nn.Module):
         return nn.RMSNorm(width, eps=self.config.rms_norm_eps)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> EagleHead:
-        """Move or convert the head; rotary angles stay in float32, in bfloat16 far positions would coincide."""
+        """Move or convert the head; rotary angles stay in float32, as far positions would coincide in bfloat16."""
         speeds = self.speeds
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self.speeds = speeds.to(self.speeds.device)
         return self
 
     def reset_frequencies(self) -> None:
-        """Compute the rotary frequencies, for instance after the head was made without memory (on `meta`)."""
+        """Compute the rotary frequencies, for instance after the head was created on the device `meta`."""
         config = self.config
         self.speeds = frequencies(config.head_dim, config.rope_theta, config.rope_scaling)
 
     def set_vocabulary(self, tokens: Sequence[int]) -> None:
-        """Say which target tokens the rows of the output layer stand for.
+        """Set the target tokens that the rows of the output layer score.
 
         Args:
-            tokens: D different target token ids; row `i` gets the i-th smallest of them.
+            tokens: D different target token ids; row `i` scores the i-th smallest of them.
 
         Raises:
-            ValueError: the draft vocabulary is not reduced, or the ids do not fit it.
+            ValueError: the draft vocabulary is not reduced, or there are not D different ids below V.
         """
         ids = sorted(set(tokens))
         config = self.config
         if self.d2t is None or self.t2d is None:
-            raise ValueError("this head proposes the target's whole vocabulary, so there is nothing to choose")
+            raise ValueError("this head proposes the target's whole vocabulary, which cannot be set")
         if len(ids) != config.draft_vocab_size or ids[0] < 0 or ids[-1] >= config.vocab_size:
             raise ValueError(
                 f"a draft vocabulary is {config.draft_vocab_size} different token ids below {config.vocab_size}, "
@@ -113,7 +114,7 @@ class EagleHead(nn.Module):
 
         Args:
             tokens: int64, any shape.
-            table: the target's embeddings `[V, H]`, read unless the head has its own.
+            table: the target's embeddings `[V, H]`, not used if the head has its own.
 
         Returns:
             The same shape with a last dimension H.
@@ -121,10 +122,10 @@ class EagleHead(nn.Module):
         return functional.embedding(tokens, table if self.embed_tokens is None else self.embed_tokens.weight)
 
     def fuse(self, features: Tensor) -> Tensor:
-        """From the target's hidden states to the hidden state that `block` takes.
+        """Combine the target's hidden states into the one that `block` takes.
 
         Args:
-            features: `[..., k * target H]`, those of the layers in `config.features` side by side.
+            features: `[..., k * target H]`, those of the layers in `config.features`, concatenated.
 
         Returns:
             `[..., H]`; for variant 1 the features themselves.
@@ -140,14 +141,14 @@ class EagleHead(nn.Module):
 
         Args:
             embeddings: `[b, n, H]`, of the tokens read.
-            hidden: `[b, n, H]`, what `fuse` made of the target's hidden states one token earlier, or the head's own
-                output there.
-            attend: the attention: takes queries `[b, heads, n, d]` and keys and values `[b, kv_heads, n, d]` of these
-                rows, rotated already, and gives `[b, heads, n, d]`. Caches and masks are the caller's.
+            hidden: `[b, n, H]`, result of `fuse` one token earlier, or the head's own output there.
+            attend: the attention: a function of rotated queries `[b, heads, n, d]` and of keys and values
+                `[b, kv_heads, n, d]` of these rows that returns `[b, heads, n, d]`, with the cache and mask of the
+                caller.
             positions: `[b, n]`, position of each row; a constant shift of all of them changes nothing.
 
         Returns:
-            Output `[b, n, H]`, to be read by `logits` and fed back as `hidden`.
+            `[b, n, H]`, the input of `logits` and the `hidden` of further steps.
         """
         config = self.config
         if config.variant == 1:
@@ -172,16 +173,19 @@ class EagleHead(nn.Module):
 
         Args:
             hidden: `[..., H]`, output of `block`.
-            output: for variant 1 the rows `[D, H]` of the target's output layer that belong to the draft vocabulary.
+            output: for a head without an output layer the rows `[D, H]` of the target's output layer that belong to
+                the draft vocabulary.
 
         Returns:
-            `[..., D]`.
+            `[..., D]`, before the target's scaling of its own scores, see `EagleDraft.logits`.
 
         Raises:
-            ValueError: a head of variant 1 is asked without the target's output layer.
+            ValueError: a head without an output layer is called without the target's.
         """
-        if self.config.variant == 1:
-            if output is None:
-                raise ValueError("a head of EAGLE or EAGLE-2 scores tokens with the target's output layer: pass it")
-            return functional.linear(hidden, output)
-        return self.lm_head(hidden if self.config.norm_output else self.norm(hidden))  # type: ignore[no-any-return]
+        config = self.config
+        states = hidden if config.variant == 1 or config.norm_output else self.norm(hidden)
+        if not config.shares_output:
+            return self.lm_head(states)  # type: ignore[no-any-return]
+        if output is None:
+            raise ValueError("this head scores tokens with the target's output layer: pass it")
+        return functional.linear(states, output)

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from univer.drafting.eagle.draft import EagleDraft
 
 
+def own_precision(device: torch.device) -> torch.autocast:
+    """A context in which a head computes in the precision of its weights, also within the caller's autocast."""
+    return torch.autocast(device.type, enabled=False)
+
+
 @dataclass(frozen=True)
 class HeadInput:
     """Rows that one sequence contributes to the next pass of a head, see `univer.drafting.proposals.PassInput`.
@@ -56,7 +61,8 @@ class HeadInput:
             return torch.cat([own.attend(*part) for own, part in zip(inputs, parts, strict=True)], -2)
 
         positions = torch.cat([own.positions for own in inputs])
-        outputs = torch.split(head.block(embeddings[None], hidden[None], attend, positions[None])[0], counts)
-        wanted = torch.cat([rows[-count:] for rows, count in zip(outputs, scored, strict=True)])
-        logits = head.logits(wanted, self.draft.output)
+        with own_precision(hidden.device):
+            outputs = torch.split(head.block(embeddings[None], hidden[None], attend, positions[None])[0], counts)
+            wanted = torch.cat([rows[-count:] for rows, count in zip(outputs, scored, strict=True)])
+            logits = self.draft.logits(wanted)
         return list(zip(torch.split(wanted, scored), torch.split(logits, scored), strict=True))

@@ -14,13 +14,13 @@ def frequencies(head_dim: int, theta: float, scaling: Mapping[str, Any] | None =
     """Angle per position of each pair of channels (Su et al., arXiv 2104.09864, section 3.2.2).
 
     Pair `j` turns by `theta^(-2j / d)` per position. `linear` divides all of them by a factor. `llama3` does so for
-    wavelengths above `L / low`, leaves those below `L / high` alone and goes from one to the other in between, with `L`
-    the length that the model was first trained on.
+    wavelengths above `L / low`, keeps those below `L / high` and interpolates in between, with `L` the length that the
+    model was first trained on.
 
     Args:
         head_dim: width d of a head.
         theta: base.
-        scaling: table of the rescaling as transformers writes it, or None.
+        scaling: table of the rescaling as in transformers, or None.
 
     Returns:
         `[d / 2]`, float32, radians.
@@ -48,10 +48,10 @@ def rotation(speeds: Tensor, positions: Tensor, dtype: torch.dtype) -> tuple[Ten
     Args:
         speeds: `[d / 2]`, radians per position.
         positions: `[b, n]`.
-        dtype: dtype of the result; the angles are taken in float32.
+        dtype: dtype of the result; the angles are computed in float32.
 
     Returns:
-        Two tensors `[b, n, 1, d / 2]`, made to broadcast over heads.
+        Two tensors `[b, n, 1, d / 2]`, which broadcast over heads.
     """
     angles = (positions[..., None].float() * speeds)[..., None, :]
     return angles.cos().to(dtype), angles.sin().to(dtype)

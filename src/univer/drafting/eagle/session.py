@@ -13,7 +13,7 @@ from univer.drafting.base import DraftRequest, DraftSession
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.eagle.cache import HeadCache
 from univer.drafting.eagle.head import Attend
-from univer.drafting.eagle.head_input import HeadInput
+from univer.drafting.eagle.head_input import HeadInput, own_precision
 from univer.drafting.growth import Growth
 from univer.drafting.growth.loop import grow_tree
 from univer.drafting.proposals import Proposal
@@ -27,9 +27,9 @@ class EagleSession(DraftSession):
     """A head at work on one text.
 
     Row `t` of the head joins the embedding of committed token `t + 1` with the target's hidden state of token `t`. The
-    rows of the text are always made of the target's own hidden states: what the head read as nodes of a tree, where its
-    own outputs stood in for them, is dropped after the round and read again for the tokens that were kept. So the
-    proposals are those of a head that reads the committed text for the first time.
+    rows of the text are always computed from the target's own hidden states: the nodes of a tree, which were computed
+    from the head's own outputs, are dropped after the round, and the tokens that were kept are read again. The
+    proposals are therefore those of a head that reads the committed text for the first time.
 
     Args:
         draft: the head and what it shares with the target.
@@ -100,16 +100,18 @@ class EagleSession(DraftSession):
             )
         self._cache.forget_nodes()
         positions = torch.arange(start, end, device=self._device)
+        with own_precision(self._device):
+            hidden = self._head.fuse(features)
         self._outputs, self._root_logits = yield from self._pass(
-            committed[start + 1 :], self._head.fuse(features), positions, self._cache.attend_text, last_only=True
+            committed[start + 1 :], hidden, positions, self._cache.attend_text, last_only=True
         )
         self._unread = []
 
     def _read_level(self, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]) -> Proposal[Tensor]:
-        """Draft laws `Q_v` `[n, D]` of the nodes of a level, which are read if they are not the root.
+        """Draft distributions `Q_v` `[n, D]` of the nodes of a level, which are read unless they are the root.
 
-        The settings of the request act on the draft vocabulary alone; tokens outside have probability 0. The row that
-        results is the one that children are drawn from and that verification uses.
+        The settings of the request are applied to the draft vocabulary alone; other tokens have probability 0. Children
+        are drawn from the resulting rows, which verification uses as well.
         """
         logits = self._root_logits
         if nodes[0] != 0:

@@ -1,4 +1,4 @@
-"""Heads that come with the package, and which target each of them is for."""
+"""Heads that come with the package, and the targets that they were trained for."""
 
 from __future__ import annotations
 
@@ -9,33 +9,37 @@ from typing import Any
 import torch
 
 from univer.drafting.eagle.checkpoint import read_settings
+from univer.drafting.eagle.target import token_embeddings
 
 HEADS = Path(__file__).parent / "heads"
-# Rows of the token embeddings that a fingerprint looks at.
+# Number of rows of the token embeddings in a fingerprint.
 ROWS = 16
 
 
 def fingerprint(target: Any) -> str:
-    """A short text that tells models apart by their weights.
+    """A short text that differs between models with other weights.
 
     It is the start of the SHA-256 of some rows of the token embeddings in bfloat16, so that it is the same for a model
     stored in bfloat16 and loaded in float32.
 
     Args:
         target: a causal language model of transformers.
+
+    Raises:
+        ValueError: the embeddings are quantised or not loaded.
     """
-    table = target.get_input_embeddings().weight
+    table = token_embeddings(target)
     rows = torch.linspace(0, len(table) - 1, ROWS).long()
     picked = table.detach()[rows.to(table.device)].to("cpu", torch.bfloat16)
     return hashlib.sha256(picked.view(torch.int16).numpy().tobytes()).hexdigest()[:16]
 
 
 def target_note(target: Any, *names: str) -> dict[str, Any]:
-    """What a head's `config.json` says of the target that it was trained for.
+    """The entry of a head's `config.json` on the target that it was trained for.
 
     Args:
         target: the target.
-        names: under which it is loaded.
+        names: names under which the target is loaded.
     """
     return {"target": {"names": list(names), "fingerprint": fingerprint(target)}}
 
@@ -45,7 +49,7 @@ def shipped_head(target: Any, name: str | None = None) -> Path | None:
 
     Args:
         target: a causal language model of transformers.
-        name: under which it was loaded; None goes by the weights alone.
+        name: name under which it was loaded; None to compare the weights alone.
 
     Returns:
         The head's directory, or None if there is none.

@@ -1,4 +1,4 @@
-"""Tensors of a checkpoint directory: safetensors first, pickles only as plain tensors."""
+"""Tensors of a checkpoint directory, from safetensors or, as plain tensors only, from pickles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-# Each with the index that lists its parts, in the order in which they are looked for.
+# Names of the files, in the order in which they are searched for; each may be replaced by parts and their index.
 FILES = ("model.safetensors", "pytorch_model.bin")
 
 
@@ -34,13 +34,7 @@ def tensor_names(directory: Path) -> list[str]:
     Raises:
         ValueError: as `read_tensors`.
     """
-    names: list[str] = []
-    for path in weight_files(directory):
-        if path.suffix == ".safetensors":
-            names += _safetensors_header(path)
-        else:
-            names += _read(path)
-    return names
+    return [name for path in weight_files(directory) for name in _read(path, names_only=True)]
 
 
 def weight_files(directory: Path) -> list[Path]:
@@ -62,29 +56,23 @@ def weight_files(directory: Path) -> list[Path]:
     raise ValueError(f"{directory} holds no weights: neither {' nor '.join(FILES)}, nor an index of their parts")
 
 
-def _safetensors_header(path: Path) -> list[str]:
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        if size > path.stat().st_size:
-            raise ValueError(f"{path} is not a safetensors file")
-        return [name for name in json.loads(file.read(size)) if name != "__metadata__"]
-
-
-def _read(path: Path) -> dict[str, Tensor]:
+def _read(path: Path, *, names_only: bool = False) -> dict[str, Tensor]:
+    """The tensors of a file by name; with `names_only` those of safetensors are left empty."""
     if path.suffix == ".safetensors":
         try:
-            from safetensors import SafetensorError
-            from safetensors.torch import load_file
+            from safetensors import SafetensorError, safe_open
         except ImportError as error:
             raise ValueError(f"reading {path.name} needs more packages: pip install 'univer[models]'") from error
         try:
-            return load_file(path)
+            with safe_open(path, "pt") as file:
+                names = list(file.keys())
+                return {name: torch.empty(0) if names_only else file.get_tensor(name) for name in names}
         except SafetensorError as error:
             raise ValueError(f"{path} cannot be read as safetensors: {error}") from error
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise ValueError(f"{path} is not loaded: it is no pickle of plain tensors") from error
+        raise ValueError(f"{path} is not loaded: it is not a pickle of plain tensors") from error
     if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
         raise ValueError(f"{path} is not loaded: it holds more than tensors by name")
     return tensors
