@@ -11,7 +11,6 @@ the cache, the bookkeeping. Prefills are left out. The first prompt is run once 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from univer.cli.terminal import progress
 from univer.drafting.eagle.draft import EagleDraft
 from univer.engine import generate_rounds
 from univer.engine.drafts import as_draft
+from univer.files import write_json
 from univer.models import load
 from univer.models.catalogue import DEFAULT_MODEL
 from univer.models.machine import machine
@@ -108,7 +108,7 @@ def main() -> None:
     if options.json:
         settings = {key: value for key, value in vars(options).items() if key != "json"} | {"draft": name}
         content = {"settings": settings, "machine": machine(), "rounds": rounds, "seconds": spent, "share": share}
-        options.json.write_text(json.dumps(content, indent=1) + "\n")
+        write_json(options.json, content)
 
 
 if __name__ == "__main__":

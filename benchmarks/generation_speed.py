@@ -14,7 +14,6 @@ over prompts. tau is the mean over rounds of a prompt, then over prompts.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from univer.bench.intervals import gain_interval, mean_interval
 from univer.cli.drafts import default_draft, make_draft
 from univer.cli.terminal import progress
 from univer.engine.stats import GenerationStats
+from univer.files import write_json
 from univer.models import load
 from univer.models.catalogue import DEFAULT_MODEL
 from univer.models.machine import machine
@@ -156,7 +156,7 @@ def main() -> None:
             "prompts": str(options.prompts) if options.prompts else "bench/prompts",
         }
         content = {"settings": settings, "machine": machine(), "summary": lines, "records": records}
-        options.json.write_text(json.dumps(content, indent=1) + "\n")
+        write_json(options.json, content)
 
 
 if __name__ == "__main__":

@@ -25,15 +25,15 @@ from zlib import crc32
 import torch
 
 from univer.bench.checksum import ids_checksum, weights_checksum
-from univer.bench.compare import entries_for
-from univer.bench.evaluation import evaluate
 from univer.bench.folder import RunFolder, key
 from univer.bench.intervals import gain_interval
+from univer.bench.measure import evaluate
 from univer.bench.questions import choose
+from univer.bench.rows import Row, rows_for
 from univer.cli.pair import load_pair
 from univer.cli.terminal import print_table, progress, standard_output
-from univer.engine import Sampling, generate
-from univer.engine.contexts import Entry, SampledText, drafted_trees
+from univer.engine import generate
+from univer.engine.contexts import ContextSettings, SampledText, drafted_trees
 from univer.files import CHECKSUMS, check_resumable, write_json
 from univer.models.prompts import load_prompts
 
@@ -41,7 +41,7 @@ METHODS = ("membership", "rrsw", "traversal", "greedy", "univer", "univer:gain",
 
 
 def live_texts(
-    pair: Any, ids: torch.Tensor, entry: Entry, texts: int, tokens: int, seed: int
+    pair: Any, ids: torch.Tensor, row: Row, texts: int, tokens: int, seed: int
 ) -> list[tuple[SampledText, list[int]]]:
     """Texts that a method wrote: the places where their whole rounds began, and the tokens that each of them gave.
 
@@ -51,9 +51,9 @@ def live_texts(
         pair.target,
         pair.draft,
         ids.expand(texts, -1),
-        method=entry.method,
-        tree=entry.policy,
-        order=entry.order,
+        method=row.method,
+        tree=row.policy,
+        order=row.order,
         temperature=1.0,
         max_new_tokens=tokens,
         eos_token_id=None,
@@ -73,26 +73,17 @@ def live_texts(
 
 
 def measure(
-    pair: Any, name: str, ids: torch.Tensor, entry: Entry, texts: int, tokens: int, seed: int
+    pair: Any, name: str, ids: torch.Tensor, row: Row, texts: int, tokens: int, seed: int
 ) -> tuple[list[int], list[float]]:
     """One prompt and one method: what was kept live and what replay expects, round by round."""
-    own = crc32(f"{seed} {name} {entry.name}".encode())
+    own = crc32(f"{seed} {name} {row.name}".encode())
     live: list[int] = []
     replay: list[float] = []
-    for number, (text, kept) in enumerate(live_texts(pair, ids, entry, texts, tokens, own), start=1):
-        trees = drafted_trees(
-            pair.target,
-            pair.draft,
-            text,
-            [entry.growth],
-            sampling=Sampling(1.0),
-            draft_sampling=Sampling(1.0),
-            trees=1,
-            seed=own + number,
-            leaves=False,
-        )
+    for number, (text, kept) in enumerate(live_texts(pair, ids, row, texts, tokens, own), start=1):
+        settings = ContextSettings(drafted=1)
+        trees = drafted_trees(pair.target, pair.draft, text, [row.growth], settings, seed=own + number)
         live += kept
-        replay += [round(evaluate(context, entry).tau, 6) for context in trees]
+        replay += [round(evaluate(context, row).tau, 6) for context in trees]
     return live, replay
 
 
@@ -177,8 +168,8 @@ def main() -> None:
         pool(options.pool, options.json)
         return
 
-    entries = entries_for(options.tree, options.method or METHODS)
-    depth = max(entry.policy.max_depth for entry in entries)
+    rows = rows_for([options.tree], options.method or METHODS)
+    depth = max(row.policy.max_depth for row in rows)
     # One token comes with the prompt, and a round may keep a whole path and adds one of its own.
     if options.tokens < depth + 2:
         parser.error(f"--tokens {options.tokens} is less than a whole round: trees of depth {depth} need {depth + 2}")
@@ -193,7 +184,7 @@ def main() -> None:
         "device": pair.target.device.type,
         "temperature": 1.0,
         "tree": options.tree,
-        "methods": [entry.name for entry in entries],
+        "methods": [row.name for row in rows],
         "prompts": [prompt.name for prompt, _ in pair.prompts],
         "prompts_checksum": crc32(repr([asdict(prompt) for prompt, _ in pair.prompts]).encode()),
         "ids_checksum": ids_checksum(ids for _, ids in pair.prompts),
@@ -206,16 +197,16 @@ def main() -> None:
     folder = RunFolder.open(options.output, "agreement", settings) if options.output else None
     records = folder.records if folder else []
     done = {key(record) for record in records}
-    total = len(pair.prompts) * len(entries)
+    total = len(pair.prompts) * len(rows)
     try:
         with progress() as tell:
             for prompt, ids in pair.prompts:
-                for entry in entries:
+                for row in rows:
                     record = {"source": "replay", "prompt": prompt.name, "group": prompt.kind, "temperature": 1.0}
-                    record |= {"draft": settings["draft"], "tree": options.tree, "method": entry.name}
+                    record |= {"draft": settings["draft"], "tree": options.tree, "method": row.name}
                     if key(record) in done:
                         continue
-                    live, taus = measure(pair, prompt.name, ids, entry, options.texts, options.tokens, options.seed)
+                    live, taus = measure(pair, prompt.name, ids, row, options.texts, options.tokens, options.seed)
                     records.append(record | {"live": live, "taus": taus})
                     if folder:
                         folder.append(records[-1])
@@ -224,10 +215,10 @@ def main() -> None:
         print(f"stopped after {len(records)} of {total} methods on prompts")
     if not records:
         return
-    rows = agreement(records)
-    print_agreement(rows)
+    table = agreement(records)
+    print_agreement(table)
     if folder:
-        folder.finish({"agreement": rows})
+        folder.finish({"agreement": table})
 
 
 if __name__ == "__main__":

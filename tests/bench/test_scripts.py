@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from tiny_models import tiny_llama
-from univer.bench.compare import entries_for
 from univer.bench.folder import MANIFEST
+from univer.bench.rows import rows_for
 from univer.bench.summary import summarise
 from univer.drafting.independent import IndependentDraft
 
@@ -98,7 +98,7 @@ def test_growing_trees_interrupted_before_the_first_prompt(
     module = script("growing_trees")
     monkeypatch.setattr(module, "load", lambda name: (tiny_llama(0), None))
     monkeypatch.setattr(module, "encode", lambda tokenizer, text: torch.tensor([[1]]))
-    monkeypatch.setattr(module, "compare", interrupted)
+    monkeypatch.setattr(module, "measure", interrupted)
     called(monkeypatch, "--target", "t", "--draft", "d", "--json", str(tmp_path / "found.json"))
     assert module.main() == 130
     assert capsys.readouterr().out == "interrupted before the first prompt was finished: nothing to show\n"
@@ -148,12 +148,12 @@ def test_replay_against_live_refuses_texts_shorter_than_a_round(
 
 def test_replay_against_live_leaves_out_texts_without_a_whole_round() -> None:
     module = script("replay_against_live")
-    (entry,) = entries_for("2x3", ["rrsw"])
+    (row,) = rows_for(["2x3"], ["rrsw"])
     pair = SimpleNamespace(target=tiny_llama(0), draft=IndependentDraft(tiny_llama(1)), generation_config=None)
     ids = torch.tensor([[1, 40, 41, 40]])
-    assert module.live_texts(pair, ids, entry, texts=2, tokens=2, seed=0) == []
-    assert len(module.live_texts(pair, ids, entry, texts=2, tokens=5, seed=0)) == 2
-    assert module.measure(pair, "1", ids, entry, texts=2, tokens=2, seed=0) == ([], [])
+    assert module.live_texts(pair, ids, row, texts=2, tokens=2, seed=0) == []
+    assert len(module.live_texts(pair, ids, row, texts=2, tokens=5, seed=0)) == 2
+    assert module.measure(pair, "1", ids, row, texts=2, tokens=2, seed=0) == ([], [])
     nothing = {"prompt": "1", "method": "rrsw", "live": [], "taus": []}
     assert module.agreement([nothing]) == []
     some = nothing | {"method": "univer", "live": [2], "taus": [1.9]}

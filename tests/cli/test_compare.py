@@ -1,12 +1,14 @@
 """`univer compare` on a tiny model."""
 
 import json
+import re
 import shutil
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from univer.bench.folder import RunFolder
 from univer.cli import main
 
 QUICK = ["--count", "2", "--contexts", "2", "--drafted", "1", "--new-tokens", "10", "--tree", "2x2"]
@@ -19,22 +21,35 @@ def arguments(endless_directory: Path) -> list[str]:
 
 def test_the_table(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*arguments, "--method", "rrsw", "--method", "univer", "--method", "univer:gain"]) == 0
-    heading, *rows, settings = capsys.readouterr().out.splitlines()
-    assert heading.split()[:2] == ["tree", "method"]
-    assert [" ".join(row.split()[1:3]) for row in rows] == ["rrsw swor", "univer greedy", "univer (gain)"]
-    assert "temperature 1.0, 2 prompts, 2 contexts each" in settings
+    heading, *rows, empty, settings = capsys.readouterr().out.splitlines()
+    assert heading.split()[:3] == ["T", "tree", "method"]
+    assert [re.split("  +", row)[2:4] for row in rows] == [
+        ["rrsw", "swor"],
+        ["univer", "greedy"],
+        ["univer (gain)", "greedy"],
+    ]
+    assert not empty
+    assert "2 prompts (our own), 2 contexts each, 1 drafted tree per context, seed 0" in settings
 
 
-def test_json_and_a_file_that_is_not_overwritten(
+def test_json_and_a_run_folder_that_is_resumed(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "results" / "one.json"
-    assert main([*arguments, "--method", "univer", "--json", "--output", str(file)]) == 0
+    run = ["--json", "--output", str(tmp_path / "run")]
+    assert main([*arguments, "--method", "univer", *run]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed == json.loads(file.read_text())
-    assert [row["name"] for row in printed["rows"]] == ["univer"]
-    assert main([*arguments, "--output", str(file)]) == 2
-    assert "not overwritten" in capsys.readouterr().err
+    folder = RunFolder(tmp_path / "run")
+    assert (folder.manifest["kind"], folder.records) == ("compare", printed["records"])
+    assert {row["method"] for row in printed["summary"]["rows"]} == {"univer"}
+    assert main([*arguments, "--method", "univer", "--method", "univer:gain", *run]) == 0
+    again = json.loads(capsys.readouterr().out)["records"]
+    assert again[:2] == printed["records"]
+    assert [record["method"] for record in again[2:]] == ["univer (gain)"] * 2
+    assert main([*arguments, "--method", "univer", *run, "--seed", "1"]) == 2
+    assert "other settings: seed = 0 (now 1)" in capsys.readouterr().err
+    (tmp_path / "file").write_text("mine")
+    assert main([*arguments, "--output", str(tmp_path / "file")]) == 2
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +75,7 @@ def test_bad_input_is_one_line(
 def test_ctrl_c_keeps_what_there_is(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = import_module("univer.bench.compare")
+    module = import_module("univer.bench.measure")
     original, calls = module.contexts, []
 
     def interrupted(*given: object, **named: object) -> object:
@@ -98,12 +113,26 @@ def test_a_configuration_that_is_not_supported_can_be_gone_without(
     assert main([*generate, "--ignore-config"]) == 0
 
 
-def test_one_prompt_has_no_interval(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    one = [*arguments, "--count", "1", "--method", "rrsw", "--method", "univer"]
-    assert main(one) == 0
-    reference, univer = capsys.readouterr().out.splitlines()[1:3]
-    assert reference.split()[-1] == "-"
-    assert univer.split().count("-") == 2
-    assert main([*one, "--json"]) == 0
-    tau = json.loads(capsys.readouterr().out)["rows"][0]["tau"]
+def test_found_27_a_gain_is_not_shown_without_an_interval(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = [*arguments, "--tree", "2x5", "--method", "rrsw", "--method", "univer"]
+    assert main(few) == 0
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert re.split("  +", heading) == [
+        "T",
+        "tree",
+        "method",
+        "scheme",
+        "nodes",
+        "tau",
+        "gain over rrsw",
+        "paper",
+        "prompts",
+    ]
+    univer = re.split("  +", rows[3])
+    assert univer[:4] == ["1", "2x5", "univer", "greedy"]
+    assert univer[-3:] == ["-", "+7.5%", "2"]
+    assert main([*few, "--json"]) == 0
+    tau = json.loads(capsys.readouterr().out)["summary"]["rows"][0]["tau"]
     assert tau["low"] is tau["high"] is None

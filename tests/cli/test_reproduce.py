@@ -34,7 +34,7 @@ def test_depth_measures_every_tree_once_and_shows_the_trend(
     assert main(["reproduce", "depth", *models, *CONTEXTS, "--output", str(place)]) == 0
     shown = capsys.readouterr().out
     [trend] = [line for line in shown.splitlines() if line.startswith("univer, 2x2 to 2x5: ")]
-    assert trend.endswith("(too few prompts to speak of a trend)")
+    assert trend.endswith(": too few prompts to speak of a trend")
     assert "fewer than 6 prompts, so without intervals" in shown
     assert "other models on other hardware" in shown
     records = RunFolder(place).records
@@ -82,7 +82,7 @@ def test_overhead_shows_what_verification_costs_beside_the_target(
 ) -> None:
     assert main(["reproduce", "overhead", *models, "--output", str(tmp_path / "run")]) == 0
     heading = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("tree"))
-    assert "laws + verification / target" in heading
+    assert "distributions + verification / target" in heading
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_other_weights_of_the_same_name_do_not_go_into_the_same_folder(
     assert main(["reproduce", "depth", *models, *arguments]) == 0
     before = (place / "records.jsonl").read_text()
     assert main(["reproduce", "depth", "--target", str(other), *models[2:], *arguments]) == 2
-    assert "models of other weights, though of the same names" in capsys.readouterr().err
+    assert "the weights of the models differ, though their names are the same" in capsys.readouterr().err
     assert (place / "records.jsonl").read_text() == before
 
 
@@ -137,7 +137,7 @@ def test_another_chat_template_does_not_go_into_the_same_folder(
     arguments = [*CONTEXTS, "--output", str(place)]
     assert main(["reproduce", "depth", *models, *arguments]) == 0
     assert main(["reproduce", "depth", "--target", str(other), *models[2:], *arguments]) == 2
-    assert "other token ids: by another tokenizer or chat template" in capsys.readouterr().err
+    assert "the token ids of the prompts differ (another tokenizer or chat template)" in capsys.readouterr().err
 
 
 def test_a_run_that_the_user_ended_says_how_many_prompts_it_saw(
@@ -152,7 +152,7 @@ def test_a_run_that_the_user_ended_says_how_many_prompts_it_saw(
     monkeypatch.setattr(RunFolder, "append", interrupted)
     assert main(["reproduce", "depth", *models, *CONTEXTS, "--output", str(tmp_path / "run")]) == 130
     shown = capsys.readouterr().out
-    assert "1 of 2 prompts (questions.jsonl), seed 0; fewer than 6 prompts" in shown
+    assert "1 of 2 prompts (questions.jsonl), 2 contexts each, 4 drafted trees per context, seed 0, fewer" in shown
 
 
 def test_other_settings_do_not_go_into_the_same_folder(

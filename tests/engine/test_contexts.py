@@ -4,11 +4,10 @@ import pytest
 import torch
 
 from tiny_models import tiny_llama
-from univer.bench.compare import entries_for
-from univer.bench.evaluation import evaluate
+from univer.bench.measure import evaluate
+from univer.bench.rows import growths_of, rows_for
 from univer.drafting.independent import IndependentDraft
-from univer.engine import Sampling
-from univer.engine.contexts import SampledText, drafted_trees
+from univer.engine.contexts import ContextSettings, SampledText, drafted_trees
 
 TEXT = SampledText((5, 9, 30, 8, 41, 7, 12), (4, 6))
 
@@ -19,15 +18,10 @@ def models() -> tuple[torch.nn.Module, IndependentDraft]:
 
 
 def drafted(models, trees, leaves=True, names=("rrsw", "univer", "membership")):
-    entries = [entry for tree in trees for entry in entries_for(tree, names)]
-    growths = list(dict.fromkeys(entry.growth for entry in entries))
-    found = list(
-        drafted_trees(
-            *models, TEXT, growths, sampling=Sampling(), draft_sampling=Sampling(), trees=2, seed=3, leaves=leaves
-        )
-    )
-    assert len(found) == len(TEXT.places) * 2 * len(growths)
-    return entries, found
+    rows = rows_for(trees, names)
+    found = list(drafted_trees(*models, TEXT, growths_of(rows), ContextSettings(), seed=3, leaves=leaves))
+    assert len(found) == len(TEXT.places) * 2 * len(growths_of(rows))
+    return rows, found
 
 
 def test_rows_are_the_targets_at_the_path_of_every_node(models):
@@ -42,20 +36,20 @@ def test_rows_are_the_targets_at_the_path_of_every_node(models):
             text = [*TEXT.tokens[: context.place], *reversed(path)]
             with torch.no_grad():
                 expected = models[0](input_ids=torch.tensor([text])).logits[0, -1].softmax(-1)
-            torch.testing.assert_close(context.laws[node], expected, atol=1e-5, rtol=0)
+            torch.testing.assert_close(context.target[node], expected, atol=1e-5, rtol=0)
 
 
 def test_what_is_kept_does_not_depend_on_the_leaves(models):
-    entries, whole = drafted(models, ["2x3"])
+    rows, whole = drafted(models, ["2x3"])
     _, inner = drafted(models, ["2x3"], leaves=False)
     for one, other in zip(whole, inner, strict=True):
         assert one.tree.tokens.tolist() == other.tree.tokens.tolist()
         leaves = torch.tensor([not children for children in other.tree.children])
-        torch.testing.assert_close(one.laws[~leaves], other.laws[~leaves])
-        assert (other.laws[leaves, 0] == 1).all()
-        for entry in entries:
-            if entry.growth == one.growth:
-                assert evaluate(one, entry).tau == pytest.approx(evaluate(other, entry).tau, abs=1e-5)
+        torch.testing.assert_close(one.target[~leaves], other.target[~leaves])
+        assert (other.target[leaves, 0] == 1).all()
+        for row in rows:
+            if row.growth == one.growth:
+                assert evaluate(one, row).tau == pytest.approx(evaluate(other, row).tau, abs=1e-5)
 
 
 def test_in_float32_trees_do_not_depend_on_those_drafted_beside_them(models):
@@ -66,4 +60,4 @@ def test_in_float32_trees_do_not_depend_on_those_drafted_beside_them(models):
         for one, other in zip(alone, beside, strict=True):
             assert one.place == other.place
             assert one.tree.tokens.tolist() == other.tree.tokens.tolist()
-            torch.testing.assert_close(one.laws, other.laws)
+            torch.testing.assert_close(one.target, other.target)

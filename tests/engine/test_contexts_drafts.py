@@ -9,7 +9,7 @@ import torch
 
 from drafting.eagle.pairs import random_draft
 from engine.families import VOCABULARY, near_copy, tiny
-from univer.bench.compare import entries_for
+from univer.bench.rows import growths_of, rows_for
 from univer.drafting.automaton_source import AutomatonSource
 from univer.drafting.base import DraftRequest
 from univer.drafting.combined import CombinedDraft
@@ -19,7 +19,7 @@ from univer.drafting.layers import skip_layers
 from univer.drafting.lookup import LookupSource
 from univer.drafting.proposals import complete
 from univer.engine import Sampling
-from univer.engine.contexts import SampledText, drafted_trees
+from univer.engine.contexts import ContextSettings, SampledText, drafted_trees
 from univer.runtime.runner import TreeRunner
 
 TEXT = SampledText((5, 9, 30, 8, 5, 9, 30, 12, 5, 9), (4, 6, 9))
@@ -37,10 +37,8 @@ DRAFTS = {
 
 def drafted(draft, sampling):
     names = ["membership"] if draft.fixed_only else ["univer", "membership"]
-    growths = list(dict.fromkeys(entry.growth for tree in TREES for entry in entries_for(tree, names)))
-    found = list(
-        drafted_trees(tiny("llama"), draft, TEXT, growths, sampling=sampling, draft_sampling=sampling, trees=2, seed=3)
-    )
+    growths, settings = growths_of(rows_for(TREES, names)), ContextSettings(sampling=sampling)
+    found = list(drafted_trees(tiny("llama"), draft, TEXT, growths, settings, seed=3, leaves=True))
     assert len(found) == len(TEXT.places) * 2 * len(growths)
     return found
 
@@ -80,5 +78,7 @@ def test_every_tree_is_as_if_drafted_alone_and_every_row_the_target_s(name, temp
         for node, parent in enumerate(tree.parents):
             paths.append([*paths[parent], int(tree.tokens[node])] if node else list(TEXT.tokens[: context.place]))
             logits = tiny("llama")(input_ids=torch.tensor([paths[node]])).logits[0, -1]
-            torch.testing.assert_close(context.laws[node], sampling.laws(logits[None], "here")[0], atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(
+                context.target[node], sampling.laws(logits[None], "here")[0], atol=1e-5, rtol=1e-4
+            )
     assert nodes > len(TEXT.places) * 2 * len(TREES)

@@ -8,11 +8,11 @@ import torch
 
 from drafting.eagle.pairs import random_draft
 from engine.families import near_copy, tiny
-from univer.bench.compare import entries_for
-from univer.bench.evaluation import evaluate
+from univer.bench.measure import evaluate
+from univer.bench.rows import rows_for
 from univer.drafting.independent import IndependentDraft
-from univer.engine import Sampling, generate
-from univer.engine.contexts import SampledText, drafted_trees
+from univer.engine import generate
+from univer.engine.contexts import ContextSettings, SampledText, drafted_trees
 from univer.engine.decision import SampledDecision
 from univer.tree import DraftTree
 from univer.verdict import end_law
@@ -38,7 +38,7 @@ def test_a_round_and_its_context_are_one(name: str, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(SampledDecision, "__call__", watched)
     draft = DRAFTS[name]()
-    [entry] = entries_for("2x3", ["membership"])
+    [row] = rows_for(["2x3"], ["membership"])
     result = generate(
         tiny("llama"), draft, PROMPTS, method="membership", tree="2x3", max_new_tokens=24, eos_token_id=None, seed=0
     )
@@ -50,18 +50,17 @@ def test_a_round_and_its_context_are_one(name: str, monkeypatch: pytest.MonkeyPa
             tiny("llama"),
             draft,
             SampledText(tuple(text), tuple(whole)),
-            [entry.growth],
-            sampling=Sampling(),
-            draft_sampling=Sampling(),
-            trees=1,
+            [row.growth],
+            ContextSettings(drafted=1),
             seed=1,
+            leaves=True,
         )
         # The first decision is that after the prefill, on the root alone.
         for context, (tree, laws) in zip(found, own[1:], strict=False):
             assert context.tree.tokens.tolist() == tree.tokens.tolist()
-            torch.testing.assert_close(context.laws, laws, atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(context.target, laws, atol=1e-5, rtol=1e-4)
             depths = torch.from_numpy(tree.topology.depths)
             expected = 1 + float(end_law(tree, laws, "membership") @ depths.float())
-            assert evaluate(context, entry).tau == pytest.approx(expected, abs=1e-4)
+            assert evaluate(context, row).tau == pytest.approx(expected, abs=1e-4)
             rounds += 1
     assert rounds > 3 * 24 / 4 - 6

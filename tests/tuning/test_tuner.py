@@ -10,8 +10,8 @@ from tiny_models import tiny_llama
 from univer.drafting.eagle.checkpoint import save_head
 from univer.drafting.eagle.config import config_for_target
 from univer.drafting.eagle.head import EagleHead
-from univer.engine import Sampling, generate
-from univer.engine.contexts import sample_text
+from univer.engine import generate
+from univer.engine.contexts import ContextSettings, sample_text
 from univer.engine.drafts import as_draft
 from univer.engine.options import Options
 from univer.methods import resolve
@@ -115,9 +115,7 @@ def test_the_target_as_its_own_draft_is_always_followed(target: Any) -> None:
     """With `Q = P` the sampled child of a chain is always kept, so tokens per round are known."""
     draft = as_draft(target, target)
     assert draft is not None
-    text = sample_text(
-        target, draft, _prompts(5)[0], sampling=Sampling(), draft_sampling=Sampling(), places=3, new_tokens=20, seed=1
-    )
+    text = sample_text(target, draft, _prompts(5)[0], ContextSettings(places=3, new_tokens=20), seed=1)
     contexts = Contexts(target, draft, [text], resolve("univer"), "greedy", Options(), seed=0)
     tuning = Tuning(target, draft, TuneSettings(**QUICK))
     candidate = Candidate("chain-3", "planned", Profile({}, "chain-3").policy)

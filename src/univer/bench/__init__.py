@@ -1,7 +1,19 @@
-"""Measuring methods against each other: prompts, contexts, exact tau, paired intervals."""
+"""Measuring methods against each other: contexts, exact acceptance lengths, paired intervals."""
 
-from univer.bench.compare import Comparison, Row, compare
-from univer.engine.contexts import Context, Entry
+from univer.bench.measure import measure
+from univer.bench.rows import Row, chosen_rows, rows_for
+from univer.bench.summary import summarise
+from univer.engine.contexts import Context, ContextSettings
 from univer.models.prompts import Prompt, load_prompts
 
-__all__ = ["Comparison", "Context", "Entry", "Prompt", "Row", "compare", "load_prompts"]
+__all__ = [
+    "Context",
+    "ContextSettings",
+    "Prompt",
+    "Row",
+    "chosen_rows",
+    "load_prompts",
+    "measure",
+    "rows_for",
+    "summarise",
+]

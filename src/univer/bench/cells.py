@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from univer.bench.compare import entries_for
 from univer.bench.folder import Key, key
+from univer.bench.measure import labels
+from univer.bench.rows import Row, rows_for
 from univer.bench.summary import PLAIN
 from univer.drafting.base import Draft
 from univer.drafting.growth.parse import parse_tree
-from univer.engine.contexts import Entry
 from univer.engine.plan import TreePlan
 from univer.methods import resolve
 from univer.models.prompts import Prompt
@@ -25,22 +25,20 @@ class Cell:
     Attributes:
         temperature: of the target.
         draft: name of the draft; None for plain decoding.
-        tree: name of the tree; likewise.
-        entry: method, sibling order and tree; likewise.
+        row: method, sibling order and tree; likewise.
         drafter: the draft itself; likewise.
     """
 
     temperature: float
     draft: str | None = None
-    tree: str | None = None
-    entry: Entry | None = None
+    row: Row | None = None
     drafter: Draft | None = None
 
     @property
     def labels(self) -> dict[str, Any]:
         """How records and tables name it."""
-        method = self.entry.name if self.entry else PLAIN
-        return {"draft": self.draft, "tree": self.tree, "method": method, "temperature": self.temperature}
+        row = labels(self.row) if self.row else {"tree": None, "method": PLAIN}
+        return {"draft": self.draft, **row, "temperature": self.temperature}
 
     def key(self, prompt: Prompt) -> Key:
         """The key of its record on a prompt."""
@@ -49,7 +47,7 @@ class Cell:
     @property
     def depth(self) -> int:
         """Most drafted tokens that a round can keep."""
-        return self.entry.policy.max_depth if self.entry else 0
+        return self.row.policy.max_depth if self.row else 0
 
 
 def fitting(trees: Sequence[str], names: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
@@ -81,7 +79,7 @@ def fitting(trees: Sequence[str], names: Sequence[str]) -> tuple[dict[str, list[
     refused: dict[tuple[str, str], str] = {}
     for tree, name in product(trees, names):
         try:
-            entries_for(tree, [name])
+            rows_for([tree], [name])
         except ValueError as error:
             refused[tree, name] = str(error)
         else:
@@ -112,15 +110,15 @@ def cells_of(
     left_out: list[str] = []
     for name, draft in drafts.items():
         before = len(cells)
-        pairs = [(tree, entry) for tree, names in grid.items() for entry in entries_for(tree, names)]
+        rows = [row for tree, names in grid.items() for row in rows_for([tree], names)]
         reasons: dict[str, None] = {}
-        for temperature, (tree, entry) in product(temperatures, pairs):
+        for temperature, row in product(temperatures, rows):
             try:
-                TreePlan(entry.policy, draft, entry.method, entry.order, greedy=temperature == 0)
+                TreePlan(row.policy, draft, row.method, row.order, greedy=temperature == 0)
             except ValueError as error:
-                reasons[f"{entry.name} on the tree {tree} with {name} at temperature {temperature:g}: {error}"] = None
+                reasons[f"{row.name} on the tree {row.tree} with {name} at temperature {temperature:g}: {error}"] = None
                 continue
-            cells.append(Cell(temperature, name, tree, entry, draft))
+            cells.append(Cell(temperature, name, row, draft))
         if len(cells) == before:
             raise ValueError(f"the draft {name} goes with none of the methods: {next(iter(reasons))}")
         left_out += reasons

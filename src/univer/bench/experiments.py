@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from univer.bench.rows import Row, rows_for
+
 FAMILY = ("rrsw", "traversal", "greedy", "univer", "univer:gain")
 GROWN = "grow:nodes=62,depth=5"
 
@@ -15,13 +17,14 @@ class Experiment:
     Attributes:
         name: what `univer reproduce` calls it.
         question: what it answers, in a sentence.
-        trees: trees by name, each with the methods compared on it, as `entries_for` takes them.
+        trees: trees by name, each with the methods compared on it, as `rows_for` takes them.
         temperatures: temperatures of target and draft.
         count: prompts of every task group.
         places: contexts of every prompt.
-        drafted: drafted trees of every context and draft law.
-        live: whether texts are generated and timed; otherwise tau comes from exact outcome laws on shared contexts.
-        reference_tree: the tree on which RRSw stands for trees that it is not measured on.
+        drafted: drafted trees of every context and sampling scheme.
+        live: whether texts are generated and timed; otherwise tau comes from exact outcome distributions on shared
+            contexts.
+        reference_tree: the tree whose RRSw row is the reference for trees on which RRSw is not measured.
     """
 
     name: str
@@ -33,6 +36,11 @@ class Experiment:
     drafted: int = 1
     live: bool = False
     reference_tree: str | None = None
+
+    @property
+    def rows(self) -> list[Row]:
+        """Everything that is measured at every temperature."""
+        return [row for tree, names in self.trees.items() for row in rows_for([tree], names)]
 
     def sized(self, count: int | None = None, places: int | None = None, drafted: int | None = None) -> Experiment:
         """The same experiment on more or fewer prompts, contexts and trees; None leaves a number as it is."""

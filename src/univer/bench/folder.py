@@ -1,4 +1,4 @@
-"""A run of a benchmark in a folder: what it was run with, what was measured, what follows from it."""
+"""Folders of results: what was run with which settings, what was measured, and the summary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import univer
 from univer.files import check_resumable, lock_folder, new_folder, write_json
@@ -17,7 +17,7 @@ from univer.models.machine import machine
 FORMAT = 1
 MANIFEST, RECORDS, SUMMARY = "manifest.json", "records.jsonl", "summary.json"
 
-# What tells the records of a run apart.
+# Records of a run differ in these.
 KEY = ("prompt", "draft", "tree", "method", "temperature")
 
 Record = dict[str, Any]
@@ -25,7 +25,7 @@ Key = tuple[Any, ...]
 
 
 def key(record: Mapping[str, Any]) -> Key:
-    """What tells the records of a run apart: prompt, draft, tree, method and temperature.
+    """The key of a record: prompt, draft, tree, method and temperature.
 
     Example:
         >>> key({"prompt": "81", "draft": None, "tree": None, "method": "plain", "temperature": 1.0})
@@ -34,44 +34,45 @@ def key(record: Mapping[str, Any]) -> Key:
     return tuple(record[name] for name in KEY)
 
 
-class RunFolder:
-    """A folder with a manifest, records and a summary; a run that was interrupted goes on where it ended.
-
-    Records are added to a file line by line as soon as they are measured, so a killed process loses the one that it was
-    at. Nothing that was measured is ever overwritten.
+class ManifestFolder:
+    """A folder of results with a manifest that says what it was made with.
 
     Args:
         path: the folder, which holds a manifest.
 
     Attributes:
         path: the folder.
-        manifest: `format`, `kind`, `settings`, `machine`, `commit` and `started`; also `continued`, if the run went on
-            elsewhere or with another version: for each time `machine`, `commit`, `started` and the number of `records`
-            that there were; and `workers`, the machines that measured where they are not the one that wrote the folder.
+        manifest: `format`, `kind`, `settings`, `machine`, `commit` and `started`.
 
     Raises:
-        ValueError: the folder is not that of a run, or was written by a newer version.
+        ValueError: it holds none, or one of a format that this version does not read.
     """
+
+    what, manifest_name, version = "run", MANIFEST, FORMAT
+    # What to do about an older format.
+    if_older = ""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        if not (self.path / MANIFEST).is_file():
-            raise ValueError(f"{path} is not the folder of a run: it has no {MANIFEST}")
+        file = self.path / self.manifest_name
+        if not file.is_file():
+            raise ValueError(f"{path} is not the folder of a {self.what}: it has no {self.manifest_name}")
         try:
-            self.manifest: dict[str, Any] = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
-            version = int(self.manifest["format"])
+            self.manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            found = int(self.manifest["format"])
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{self.path / MANIFEST} cannot be read ({error})") from error
-        if version > FORMAT:
-            raise ValueError(f"{path} has format {version}, this version of univer reads {FORMAT}: update univer")
-        self._records = self._read()
-        self._done = {key(record) for record in self._records}
-        self._at_work = False
+            raise ValueError(f"{file} cannot be read ({type(error).__name__}: {error})") from error
+        if found != self.version:
+            what_to_do = "update univer" if found > self.version else self.if_older
+            raise ValueError(
+                f"{path} holds a {self.what} of format {found}, this version of univer reads format {self.version}: "
+                f"{what_to_do}"
+            )
         self._lock: object = None
 
     @classmethod
-    def open(cls, path: str | Path, kind: str, settings: Mapping[str, Any]) -> RunFolder:
-        """Begin a run in a new folder, or go on with one that has the same settings.
+    def open(cls, path: str | Path, kind: str, settings: Mapping[str, Any]) -> Self:
+        """Start in a new folder, or resume what was interrupted with the same settings.
 
         Args:
             path: the folder; it may exist if it is empty.
@@ -80,19 +81,52 @@ class RunFolder:
 
         Raises:
             ValueError: the folder holds something else, a run of another kind or with other settings, which are named,
-                or another process is at work in it.
+                or another process is writing to it.
         """
         folder, wanted = Path(path), json.loads(json.dumps(dict(settings)))
-        if (folder / MANIFEST).exists():
+        if (folder / cls.manifest_name).exists():
             lock: object = lock_folder(folder)
-            run = cls(folder)
-            run._same(kind, wanted)
+            found = cls(folder)
+            if (saved := found.manifest.get("kind", kind)) != kind:
+                raise ValueError(f"{path} holds a {cls.what} of kind {saved!r}, not {kind!r}: choose another folder")
+            check_resumable(found.manifest["settings"], wanted, f"the {cls.what} in {path}")
         else:
-            lock = new_folder(folder, MANIFEST, "run")
-            write_json(folder / MANIFEST, {"format": FORMAT, "kind": kind, "settings": wanted, **_circumstances()})
-            run = cls(folder)
-        run._lock = lock
-        return run
+            lock = new_folder(folder, cls.manifest_name, cls.what)
+            manifest = {"format": cls.version, "kind": kind, "settings": wanted, **_circumstances()}
+            write_json(folder / cls.manifest_name, manifest)
+            found = cls(folder)
+        found._lock = lock
+        return found
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything the results depend on."""
+        return dict(self.manifest["settings"])
+
+
+class RunFolder(ManifestFolder):
+    """A folder with a manifest, records and a summary, from which an interrupted run resumes.
+
+    Records are added to a file line by line as soon as they are measured, so a killed process loses only the one it was
+    measuring. No record is ever overwritten.
+
+    Args:
+        path: the folder, which holds a manifest.
+
+    Attributes:
+        manifest: as in `ManifestFolder`; also `continued`, if the run was resumed on another machine or with another
+            version: for each time `machine`, `commit`, `started` and the number of `records` that there were; and
+            `workers`, the machines that measured where they are not the one that wrote the folder.
+
+    Raises:
+        ValueError: the folder is not that of a run, or was written by a newer version.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self._records = self._read()
+        self._done = {key(record) for record in self._records}
+        self._measuring = False
 
     @property
     def records(self) -> list[Record]:
@@ -105,34 +139,32 @@ class RunFolder:
         return frozenset(self._done)
 
     def append(self, record: Record) -> None:
-        """Add a record and see to it that it is on the disk.
+        """Add a record and flush it to the disk.
 
-        If the machine or the version is not that of the run so far, the manifest says so before.
+        The first one also notes in the manifest if machine or version are not those of the run so far.
 
         Raises:
             ValueError: there is a record with its key already.
         """
-        own = key(record)
-        if own in self._done:
-            raise ValueError(f"the run has a record of {own} already")
-        if not self._at_work:
-            self._go_on()
+        if key(record) in self._done:
+            raise ValueError(f"the run has a record of {key(record)} already")
+        if not self._measuring:
+            self._begin()
         with (self.path / RECORDS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
             file.flush()
             os.fsync(file.fileno())
         self._records.append(record)
-        self._done.add(own)
+        self._done.add(key(record))
 
     def add_workers(self, machines: Sequence[Mapping[str, Any]]) -> None:
         """Note in the manifest on which other machines records were measured, each once."""
-        known = self.manifest.get("workers", [])
-        new: list[dict[str, Any]] = []
-        for own in machines:
-            if own not in (self.manifest.get("machine"), *known, *new):
-                new.append(dict(own))
-        if new:
-            self.manifest["workers"] = [*known, *new]
+        known = list(self.manifest.get("workers", []))
+        for machine_ in map(dict, machines):
+            if machine_ not in (self.manifest.get("machine"), *known):
+                known.append(machine_)
+        if known != self.manifest.get("workers", []):
+            self.manifest["workers"] = known
             write_json(self.path / MANIFEST, self.manifest)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
@@ -156,25 +188,17 @@ class RunFolder:
             records.append(record)
         return records
 
-    def _go_on(self) -> None:
-        """Note where the run goes on, if that is not where it was before."""
-        self._at_work = True
+    def _begin(self) -> None:
+        """Drop what a killed process left of its last line, and note where the run is resumed, if that is new."""
+        self._measuring = True
+        path = self.path / RECORDS
+        if path.exists() and (whole := path.read_bytes().rfind(b"\n") + 1) < path.stat().st_size:
+            os.truncate(path, whole)
         now, continued = _circumstances(), self.manifest.get("continued", [])
         last = continued[-1] if continued else self.manifest
         if any(now[name] != last.get(name) for name in ("machine", "commit")):
             self.manifest["continued"] = [*continued, now | {"records": len(self._records)}]
             write_json(self.path / MANIFEST, self.manifest)
-
-    def _same(self, kind: str, settings: dict[str, Any]) -> None:
-        if self.manifest["kind"] != kind:
-            raise ValueError(f"{self.path} holds a run of kind {self.manifest['kind']!r}, not {kind!r}")
-        check_resumable(self.manifest["settings"], settings, f"the run in {self.path}")
-        # What a killed process left of its last line would run into the next record.
-        path = self.path / RECORDS
-        if path.exists():
-            whole = path.read_bytes().rfind(b"\n") + 1
-            if whole < path.stat().st_size:
-                os.truncate(path, whole)
 
 
 def commit() -> str | None:

@@ -51,12 +51,12 @@ class LiveBench:
         generation_config: Any = None,
         **sampling: Any,
     ) -> None:
-        deepest = max(cells, key=lambda cell: cell.depth)
+        depth, tree = max((cell.depth, cell.row.tree if cell.row else "") for cell in cells)
         # One token comes with the prefill and one is the target's own; rounds that are cut do not count.
-        if tokens < deepest.depth + 2:
+        if tokens < depth + 2:
             raise ValueError(
-                f"answers of {tokens} tokens have no room for a whole round with the tree {deepest.tree}: ask for at "
-                f"least {deepest.depth + 2} tokens"
+                f"answers of {tokens} tokens have no room for a whole round with the tree {tree}: ask for at least "
+                f"{depth + 2} tokens"
             )
         self.target = target
         self.tokenizer = tokenizer
@@ -172,10 +172,8 @@ class LiveBench:
         return crc32(f"{self.seed} {prompt.name} {turn}".encode())
 
     def _decode(self, cell: Cell, ids: Tensor, seed: int, tokens: int) -> Any:
-        entry = cell.entry
-        way: dict[str, Any] = (
-            {} if entry is None else {"method": entry.method, "tree": entry.policy, "order": entry.order}
-        )
+        row = cell.row
+        way: dict[str, Any] = {} if row is None else {"method": row.method, "tree": row.policy, "order": row.order}
         return generate(
             self.target,
             cell.drafter,
@@ -202,7 +200,7 @@ class LiveBench:
             "turns": len(inputs),
             "tokens": stats.new_tokens,
             "passes": stats.target_passes,
-            "tau": stats.tau if cell.entry else None,
+            "tau": stats.tau if cell.row else None,
             "rounds": len(stats.rounds),
             "nodes": sum(entry.drafted for entry in whole) / len(whole) if whole else None,
             "survival": [

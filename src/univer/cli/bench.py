@@ -1,11 +1,9 @@
 """`univer bench`: benchmarks by real generation."""
 
-import json
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,11 +21,8 @@ from univer.cli.options import (
     TrustRemoteCode,
     named,
 )
-from univer.cli.terminal import loading, progress
+from univer.cli.terminal import loading
 from univer.models.catalogue import DEFAULT_MODEL
-
-if TYPE_CHECKING:
-    from univer.bench.folder import Record, RunFolder
 
 __all__ = ["bench"]
 
@@ -64,25 +59,25 @@ def spec_bench(
         list[str] | None, typer.Option(help="A task group; may be given several times. [default: all]")
     ] = None,
     count: Annotated[
-        int | None, typer.Option(min=1, help="Prompts of each task group, drawn by the seed. [default: all]")
+        int | None, typer.Option(min=1, help="Prompts of each task group, chosen by the seed. [default: all]")
     ] = None,
-    tokens: Annotated[int, typer.Option(min=2, help="New tokens of every answer; nothing ends one early.")] = 128,
+    tokens: Annotated[int, typer.Option(min=2, help="New tokens of every answer; nothing stops one earlier.")] = 128,
     top_k: TopK = None,
     top_p: TopP = None,
     min_p: MinP = None,
     draft_temperature: DraftTemperature = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the prompts drawn and of all answers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for choosing prompts and generating answers.")] = 0,
     dtype: Dtype = None,
     device: Device = None,
     ignore_config: IgnoreConfig = False,
     output: Annotated[
-        Path | None, typer.Option(help="Folder of the run. One that was interrupted goes on where it ended.")
+        Path | None, typer.Option(help="Folder for records and summary; resumes an interrupted run.")
     ] = None,
     ray: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Share the prompts out over a Ray cluster: auto, host:port, or local for one on this machine.",
+            help="Distribute the prompts over a Ray cluster: auto, host:port, or local for one on this machine.",
         ),
     ] = None,
     workers: Annotated[
@@ -99,22 +94,20 @@ def spec_bench(
     temperature 0 another text.
     """
     try:
+        from univer.bench import load_prompts, summarise
         from univer.bench.agreement import disagreements
         from univer.bench.cells import fitting
         from univer.bench.cluster import Cluster
-        from univer.bench.folder import RunFolder
         from univer.bench.live import LiveBench
         from univer.bench.questions import choose
-        from univer.bench.summary import summarise
-        from univer.cli.bench_tables import print_bench, print_disagreements
         from univer.cli.live_setup import LiveSetup
+        from univer.cli.measured import collect_live, print_object, run_folder
+        from univer.cli.run_tables import print_by_group, print_disagreements, print_settings
         from univer.engine import Sampling
-        from univer.models.machine import machine
-        from univer.models.prompts import load_prompts
     except ModuleNotFoundError as error:
         raise ValueError(f"the benchmark needs more packages: pip install 'univer[models]' ({error})") from error
 
-    # What can be refused without a model is refused before one is loaded.
+    # Options are checked before a model is loaded.
     grid, left_out = fitting(tree or ["2x5"], method or METHODS)
     temperatures = tuple(temperature or (1.0,))
     if len(set(temperatures)) < len(temperatures):
@@ -122,7 +115,7 @@ def spec_bench(
     for value in temperatures:
         Sampling(value, top_k, top_p, min_p)
     if workers is not None and ray is None:
-        raise ValueError("--workers belongs to --ray: without a cluster there is this process")
+        raise ValueError("--workers needs --ray: without a cluster everything runs in this process")
     if draft_temperature is not None:
         Sampling(draft_temperature)
     setup = LiveSetup(
@@ -149,49 +142,21 @@ def spec_bench(
                 plan = source.plan
         for note in (*left_out, *plan.notes):
             print(f"univer: note: left out: {note}", file=sys.stderr)
-        settings = plan.settings | {
-            "questions": questions.name if questions else None,
-            "groups": groups,
-            "count": count,
-        }
-        folder = RunFolder.open(output, KIND, settings) if output else None
-        records = folder.records if folder else []
-        new = source.records(plan.shards, folder.done if folder else ())
+        named = {"questions": questions.name if questions else None, "groups": groups, "count": count}
+        folder = stack.enter_context(run_folder(output, KIND, plan.settings | named))
         try:
-            interrupted = _collect(new, records, folder, len(plan.keys), quiet=as_json)
+            interrupted = collect_live(folder, source, plan, quiet=as_json)
         finally:
-            if folder and isinstance(source, Cluster):
+            if isinstance(source, Cluster):
                 folder.add_workers(source.machines)
-    records = plan.ordered(records)
-    found = disagreements(records)
-    summary = summarise(records) | {"disagreements": found}
-    if folder:
+        records = plan.ordered(folder.records)
+        found = disagreements(records)
+        summary = summarise(records) | {"disagreements": found}
         folder.finish(summary)
-    if as_json:
-        whole = {"settings": settings, "machine": machine(), "interrupted": interrupted}
-        typer.echo(json.dumps(whole | {"summary": summary, "records": records}, indent=1))
-    else:
-        print_bench(summary, settings, interrupted)
-    wrong = print_disagreements(found, settings["dtype"])
+        if as_json:
+            print_object(folder, records, summary, interrupted)
+        else:
+            print_by_group(summary)
+            print_settings(folder, summary, interrupted)
+        wrong = print_disagreements(found, folder.settings["dtype"])
     return 130 if interrupted else int(wrong)
-
-
-def _collect(
-    new: "Iterator[Record]", records: "list[Record]", folder: "RunFolder | None", total: int, quiet: bool
-) -> bool:
-    """Take records as they are measured.
-
-    Returns:
-        Whether the user interrupted it.
-    """
-    with progress(quiet=quiet) as tell:
-        tell("records", len(records), total)
-        try:
-            for record in new:
-                if folder:
-                    folder.append(record)
-                records.append(record)
-                tell("records", len(records), total)
-        except KeyboardInterrupt:
-            return True
-    return False

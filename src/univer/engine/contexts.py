@@ -1,9 +1,9 @@
-"""Contexts of real text, drafted trees below them, and the laws that a verification method needs."""
+"""Contexts of real text: drafted trees below it, with the target's distributions at their nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
@@ -13,56 +13,59 @@ from torch import Tensor
 from univer.drafting.alternatives import propose_alternatives
 from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.growth import TreePolicy
-from univer.engine import Sampling, generate_rounds
+from univer.engine.api import generate_rounds
 from univer.engine.settings import check_settings
-from univer.methods import Method
+from univer.engine.warpers import Sampling
 from univer.runtime.paths import PathReader
 from univer.runtime.runner import TreeRunner
 from univer.tree import DraftTree
 
+# How a tree grows, and the sampling scheme by which its children are drawn.
+GrowthScheme = tuple[TreePolicy, str]
 
-@dataclass(frozen=True)
-class Entry:
-    """A row of a comparison: a method with its sibling order and its tree.
+
+@dataclass(frozen=True, kw_only=True)
+class ContextSettings:
+    """How contexts are sampled.
 
     Attributes:
-        name: how the row is called, e.g. `univer (gain)`.
-        method: the method.
-        order: sibling order.
-        policy: how the trees that are drafted for it grow.
-        law: their draft law.
+        sampling: settings of the target's distributions.
+        draft_sampling: settings of the draft's; None for those of the target.
+        places: contexts of one prompt; a text of few rounds has fewer.
+        drafted: trees of one context and growth.
+        new_tokens: length of the text that contexts are taken from; it does not stop at an end-of-text token.
+        generation_config: in place of the target's own.
     """
 
-    name: str
-    method: Method
-    order: str
-    policy: TreePolicy
-    law: str
+    sampling: Sampling = field(default_factory=Sampling)
+    draft_sampling: Sampling | None = None
+    places: int = 8
+    drafted: int = 2
+    new_tokens: int = 64
+    generation_config: Any = None
 
     @property
-    def growth(self) -> tuple[TreePolicy, str]:
-        """What trees depend on: rows that share it share their trees."""
-        return self.policy, self.law
+    def of_draft(self) -> Sampling:
+        """Settings of the draft's distributions."""
+        return self.draft_sampling or self.sampling
 
 
 @dataclass(frozen=True)
 class Context:
-    """One drafted tree below a text, with the target's laws.
+    """One drafted tree below a text, with the target's distributions.
 
     Attributes:
         place: number of tokens of the text.
         tree: the drafted tree.
-        laws: `P_v` of every node `[N, V]`, float32; float64 from a trace. Where leaves were not read, and in a trace,
-            all of their mass is on token 0: their laws bear on the next token, not on what is kept.
-        growth: policy and draft law of the tree.
-        merged: whether token 0 of the rows stands for several tokens, which a trace does not tell apart.
+        target: `P_v` of every node `[N, V]`, float32. Where leaves were not read, all of their mass is on token 0:
+            their distributions bear on the next token, not on what is kept.
+        growth: how the tree grew.
     """
 
     place: int
     tree: DraftTree
-    laws: Tensor
-    growth: tuple[TreePolicy, str]
-    merged: bool = False
+    target: Tensor
+    growth: GrowthScheme
 
 
 @dataclass(frozen=True)
@@ -82,16 +85,11 @@ def contexts(
     target: Any,
     draft: Draft,
     input_ids: Tensor,
-    growths: Sequence[tuple[TreePolicy, str]],
+    growths: Sequence[GrowthScheme],
+    settings: ContextSettings,
     *,
-    sampling: Sampling,
-    draft_sampling: Sampling,
-    places: int,
-    trees: int,
-    new_tokens: int,
     seed: int,
-    generation_config: Any = None,
-    leaves: bool = True,
+    leaves: bool = False,
 ) -> Iterator[Context]:
     """Draft trees at some places of one text of the target's: `sample_text`, then `drafted_trees`.
 
@@ -99,75 +97,36 @@ def contexts(
         target: a causal language model.
         draft: the draft.
         input_ids: the prompt `[1, L]`.
-        growths: how trees grow, each policy with the draft law.
-        sampling: settings of the target's laws.
-        draft_sampling: settings of the draft's laws.
-        places: how many places of the text.
-        trees: how many trees per place and policy.
-        new_tokens: length of the text; it does not stop at an end-of-text token.
-        seed: of the text and of all draws.
-        generation_config: in place of the target's.
+        growths: how trees grow.
+        settings: how the text and the trees are sampled.
+        seed: of the text and of all trees.
         leaves: whether the target reads the leaves of the trees.
 
     Yields:
-        One context per place, policy and tree.
+        One context per place, tree and growth.
     """
-    text = sample_text(
-        target,
-        draft,
-        input_ids,
-        sampling=sampling,
-        draft_sampling=draft_sampling,
-        places=places,
-        new_tokens=new_tokens,
-        seed=seed,
-        generation_config=generation_config,
-    )
-    yield from drafted_trees(
-        target,
-        draft,
-        text,
-        growths,
-        sampling=sampling,
-        draft_sampling=draft_sampling,
-        trees=trees,
-        seed=seed,
-        leaves=leaves,
-    )
+    text = sample_text(target, draft, input_ids, settings, seed=seed)
+    yield from drafted_trees(target, draft, text, growths, settings, seed=seed, leaves=leaves)
 
 
-def sample_text(
-    target: Any,
-    draft: Draft,
-    input_ids: Tensor,
-    *,
-    sampling: Sampling,
-    draft_sampling: Sampling,
-    places: int,
-    new_tokens: int,
-    seed: int,
-    generation_config: Any = None,
-) -> SampledText:
+def sample_text(target: Any, draft: Draft, input_ids: Tensor, settings: ContextSettings, *, seed: int) -> SampledText:
     """A text of the target's own.
 
-    It is generated with UniVer, so it has the target's law. The places are spread evenly over the beginnings of its
-    rounds, which is where trees are drafted in earnest.
+    It is generated with UniVer, so it has the target's distribution. The places are spread evenly over the beginnings
+    of its rounds, which is where trees are drafted in earnest.
 
     Args:
         target: a causal language model.
         draft: the draft.
         input_ids: the prompt `[1, L]`.
-        sampling: settings of the target's laws.
-        draft_sampling: settings of the draft's laws.
-        places: how many places of the text; a text of few rounds has fewer.
-        new_tokens: length of the text; it does not stop at an end-of-text token.
+        settings: how the text is sampled.
         seed: of the text.
-        generation_config: in place of the target's.
 
     Raises:
-        ValueError: the configuration has settings beside temperature and filters, which the laws of the contexts lack.
+        ValueError: the configuration has settings beside temperature and filters, which the contexts would lack.
     """
-    config = generation_config or getattr(target, "generation_config", None)
+    sampling = settings.sampling
+    config = settings.generation_config or getattr(target, "generation_config", None)
     check_settings(config, {}, greedy=sampling.greedy, applied=False)
     committed = input_ids[0].tolist()
     request = {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
@@ -177,12 +136,12 @@ def sample_text(
         input_ids,
         method="membership" if draft.fixed_only else "univer",
         tree="2x3",
-        max_new_tokens=new_tokens,
+        max_new_tokens=settings.new_tokens,
         eos_token_id=None,
         seed=seed,
         min_p=sampling.min_p,
-        draft_sampling=draft_sampling,
-        generation_config=generation_config,
+        draft_sampling=settings.of_draft,
+        generation_config=settings.generation_config,
         **request,
     )
     starts = []
@@ -190,7 +149,7 @@ def sample_text(
         committed += step.tokens
         starts.append(len(committed))
     starts = starts[:-1] or starts  # the last round ends the text, nothing is drafted after it
-    chosen = {starts[round(step * (len(starts) - 1) / max(1, places - 1))] for step in range(places)}
+    chosen = {starts[round(step * (len(starts) - 1) / max(1, settings.places - 1))] for step in range(settings.places)}
     return SampledText(tuple(committed), tuple(sorted(chosen)))
 
 
@@ -198,15 +157,13 @@ def drafted_trees(
     target: Any,
     draft: Draft,
     text: SampledText,
-    growths: Sequence[tuple[TreePolicy, str]],
+    growths: Sequence[GrowthScheme],
+    settings: ContextSettings,
     *,
-    sampling: Sampling,
-    draft_sampling: Sampling,
-    trees: int,
     seed: int,
-    leaves: bool = True,
+    leaves: bool = False,
 ) -> Iterator[Context]:
-    """Draft trees at the places of a text; at every place all policies see the same random numbers.
+    """Draft trees at the places of a text; at every place all growths see the same random numbers.
 
     What the trees of a place have in common is read once. In float32 a tree does not depend on those drafted beside it;
     in low precision, where a pass rounds by how many rows it has, draws near a tie may.
@@ -215,16 +172,15 @@ def drafted_trees(
         target: a causal language model.
         draft: the draft.
         text: the text.
-        growths: how trees grow, each policy with the draft law.
-        sampling: settings of the target's laws.
-        draft_sampling: settings of the draft's laws.
-        trees: how many trees per place and policy.
+        growths: how trees grow.
+        settings: how the trees are sampled.
         seed: of all draws.
         leaves: whether the target reads the leaves of the trees.
 
     Yields:
-        One context per place, policy and tree.
+        One context per place, tree and growth.
     """
+    sampling = settings.sampling
     generator = torch.Generator()
     growers = [policy.start(law, greedy=sampling.greedy) for policy, law in growths]
     with torch.inference_mode():
@@ -234,7 +190,7 @@ def drafted_trees(
             DraftRequest(
                 vocabulary=target.config.get_text_config().vocab_size,
                 device=runner.device,
-                distributions=draft_sampling.laws,
+                distributions=settings.of_draft.laws,
                 generator=generator,
                 branching=True,
                 max_length=len(text.tokens) + max(policy.max_depth for policy, _ in growths),
@@ -249,7 +205,7 @@ def drafted_trees(
             if unread := committed[runner.length : -1]:
                 runner.extend(unread)
                 session.settle([], runner.features)
-            for number in range(trees):
+            for number in range(settings.drafted):
                 begun = [grower.begin(policy.max_depth) for (policy, _), grower in zip(growths, growers, strict=True)]
                 own_seed = crc32(f"{seed} {place} {number}".encode())
                 drafted = propose_alternatives(session, committed, begun, generator, own_seed)
@@ -262,23 +218,7 @@ def drafted_trees(
                     if not together:
                         nodes.forget()
                     rows = sampling.laws(nodes.read(own), f"place {place}")
-                    yield Context(place, tree, _spread(rows, asked, len(tree)), growth)
-
-
-def contexts_each(taus: Iterable[Sequence[float]], drafted: int) -> str:
-    """How many contexts there were of every prompt, in words: a short text has fewer places than were asked for.
-
-    Args:
-        taus: per prompt and row, one figure for every tree.
-        drafted: trees of every context.
-
-    Example:
-        >>> contexts_each([[1.5, 1.7], [1.2]], drafted=1)
-        '1 to 2 contexts each'
-    """
-    counts = {len(own) // drafted for own in taus}
-    fewest, most = min(counts), max(counts)
-    return f"{most} contexts each" if fewest == most else f"{fewest} to {most} contexts each"
+                    yield Context(place, tree, spread(rows, asked, len(tree)), growth)
 
 
 def paths_of(tree: DraftTree, nodes: Sequence[int]) -> list[tuple[int, ...]]:
@@ -294,11 +234,11 @@ def _wanted(tree: DraftTree, leaves: bool) -> list[int]:
     return [node for node, children in enumerate(tree.children) if leaves or children or not node]
 
 
-def _spread(rows: Tensor, nodes: Sequence[int], count: int) -> Tensor:
-    """Laws `[count, V]` from those of some nodes; all others have point masses."""
+def spread(rows: Tensor, nodes: Sequence[int], count: int) -> Tensor:
+    """Distributions `[count, V]` from those of some nodes; all others have point masses."""
     if len(nodes) == count:
         return rows
-    laws = rows.new_zeros(count, rows.shape[1])
-    laws[:, 0] = 1.0
-    laws[list(nodes)] = rows
-    return laws
+    found = rows.new_zeros(count, rows.shape[1])
+    found[:, 0] = 1.0
+    found[list(nodes)] = rows
+    return found

@@ -10,7 +10,7 @@ import torch
 
 from univer.drafting.base import Draft
 from univer.drafting.growth.parse import parse_tree
-from univer.engine.contexts import Context, SampledText, drafted_trees
+from univer.engine.contexts import Context, ContextSettings, SampledText, drafted_trees
 from univer.engine.options import Options
 from univer.methods import Method
 from univer.tuning.acceptance import AcceptanceCounts
@@ -55,7 +55,7 @@ class Contexts:
         total, done = sum(len(text.places) for text in self.texts), 0
         for number, text in enumerate(self.texts):
             for context in self._trees(number, text, [policy]):
-                counts.add(context.tree, context.laws, policy.records[-1].expanded, generator)
+                counts.add(context.tree, context.target, policy.records[-1].expanded, generator)
                 done += 1
                 progress(done, total)
 
@@ -77,7 +77,7 @@ class Contexts:
             for index, context in enumerate(self._trees(number, text, policies)):
                 place = index % len(candidates)
                 policy, tree = policies[place], context.tree
-                ends = end_law(tree, context.laws, self.method, self.options.order).double().cpu()
+                ends = end_law(tree, context.target, self.method, self.options.order).double().cpu()
                 accepted = float(ends @ torch.from_numpy(tree.topology.depths).double())
                 record = policy.records[-1]
                 found[place].append((1 + accepted, record.nodes, record.widths))
@@ -97,8 +97,7 @@ class Contexts:
             self.draft,
             text,
             [(policy, self.law) for policy in policies],
-            sampling=self.options.sampling,
-            draft_sampling=self.options.draft_laws,
-            trees=1,
+            ContextSettings(sampling=self.options.sampling, draft_sampling=self.options.draft_laws, drafted=1),
             seed=self.seed + number,
+            leaves=True,
         )

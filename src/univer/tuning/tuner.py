@@ -13,7 +13,7 @@ from univer.drafting.base import Draft
 from univer.drafting.eagle.shipped import fingerprint
 from univer.drafting.growth import Static
 from univer.drafting.shapes import Shape
-from univer.engine.contexts import SampledText, sample_text
+from univer.engine.contexts import ContextSettings, SampledText, sample_text
 from univer.engine.plan import TreePlan
 from univer.engine.stopping import eos_tokens
 from univer.methods import resolve
@@ -219,20 +219,17 @@ class Tuning:
     def _texts(self, prompts: Sequence[Tensor], progress: Callable[[int, int], None]) -> list[SampledText]:
         settings, options = self.settings, self.settings.options
         config = options.generation_config or getattr(self.target, "generation_config", None)
+        sampled = ContextSettings(
+            sampling=options.sampling,
+            draft_sampling=options.draft_laws,
+            places=settings.contexts,
+            new_tokens=settings.new_tokens,
+            generation_config=options.generation_config,
+        )
         ends = eos_tokens("config", config)
         texts = []
         for number, ids in enumerate(prompts):
-            text = sample_text(
-                self.target,
-                self.draft,
-                ids,
-                sampling=options.sampling,
-                draft_sampling=options.draft_laws,
-                places=settings.contexts,
-                new_tokens=settings.new_tokens,
-                seed=settings.seed + number,
-                generation_config=options.generation_config,
-            )
+            text = sample_text(self.target, self.draft, ids, sampled, seed=settings.seed + number)
             texts.append(until_end(text, ids.shape[1], ends))
             self.prompts.append(ids.shape[1])
             progress(number + 1, len(prompts))

@@ -6,15 +6,14 @@ from typing import Any
 import torch
 
 from tiny_models import tiny_llama
-from univer.bench import Prompt
-from univer.bench.compare import prepare
+from univer.bench import ContextSettings, Prompt, rows_for
 from univer.bench.traces import Recording, record
 from univer.drafting.independent import IndependentDraft
 
 PROMPTS = [
     (Prompt(str(80 + seed), f"kind {seed % 2}", ""), torch.tensor([[5 + seed, 9, 30 + seed]])) for seed in (1, 2)
 ]
-SETTINGS: dict[str, Any] = {"places": 2, "drafted": 1, "new_tokens": 10}
+SETTINGS = ContextSettings(places=2, drafted=1, new_tokens=10)
 METHODS = ("rrsw", "univer", "univer:gain", "token", "spectr-lifted", "membership")
 
 
@@ -29,8 +28,11 @@ def pair() -> tuple[torch.nn.Module, IndependentDraft]:
 
 
 def recorded(
-    path: Path, trees: tuple[str, ...] = ("2x3",), methods: tuple[str, ...] | None = METHODS, **settings: Any
+    path: Path,
+    trees: tuple[str, ...] = ("2x3",),
+    methods: tuple[str, ...] | None = METHODS,
+    settings: ContextSettings = SETTINGS,
+    **named: Any,
 ) -> Recording:
     """A trace of the pair."""
-    prompts = settings.pop("prompts", PROMPTS)
-    return record(path, *pair(), prompts, prepare(trees, methods).entries, **{**SETTINGS, **settings})
+    return record(path, *pair(), named.pop("prompts", PROMPTS), rows_for(trees, methods), settings, **named)

@@ -14,7 +14,7 @@ from univer.drafting.eagle.draft import EagleDraft
 from univer.drafting.growth.parse import parse_tree
 from univer.drafting.proposals import complete
 from univer.engine import generate
-from univer.engine.contexts import contexts
+from univer.engine.contexts import ContextSettings, contexts
 from univer.engine.warpers import Sampling
 from univer.models.packing import pack
 from univer.runtime.runner import TreeRunner
@@ -95,8 +95,8 @@ def test_trees_on_trial_at_several_places_of_a_text() -> None:
     draft, target = exact_draft("llama", 3, True)
     sampling, prompt = Sampling(0.8, top_k=12), torch.tensor([PROMPT])
     policy = parse_tree("3x3")
-    settings = {"sampling": sampling, "draft_sampling": sampling, "places": 3, "trees": 2, "new_tokens": 12}
-    found = contexts(target, draft, prompt, [(policy, "mixed"), (policy, "swor")], seed=3, **settings)
+    settings = ContextSettings(sampling=sampling, places=3, new_tokens=12)
+    found = contexts(target, draft, prompt, [(policy, "mixed"), (policy, "swor")], settings, seed=3)
     shared = {"tree": "2x3", "temperature": 0.8, "top_k": 12, "max_new_tokens": 12, "seed": 3, "eos_token_id": None}
     text = generate(target, draft, prompt, **shared).sequences[0].tolist()
     places = set()

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from univer.bench.folder import commit
-from univer.bench.traces.shard import RecordedTree, read_shard
-from univer.files import check_resumable, lock_folder, new_folder, write_bytes, write_json
-from univer.models.machine import machine
-
-FORMAT = 1
-MANIFEST = "trace.json"
+from univer.bench.folder import ManifestFolder
+from univer.bench.rows import described_growths
+from univer.bench.traces.shard import read_shard
+from univer.engine.contexts import Context
 
 
 @dataclass(frozen=True)
@@ -35,101 +29,60 @@ class Recorded:
     ids: int
 
 
-class TraceFolder:
-    """Manifest and shards of a trace; shards are whole or not there.
+class TraceFolder(ManifestFolder):
+    """Manifest and shards of a trace; shards are whole or absent.
 
     Args:
         path: the folder, which holds a manifest.
 
     Attributes:
-        path: the folder.
-        manifest: `format`, `settings`, `machine`, `commit` and `started`.
-        settings: everything the shards depend on.
         prompts: all prompts of the trace, also those that are not recorded yet.
 
     Raises:
         ValueError: the folder is not that of a trace, or has a format that this version does not read.
     """
 
+    what, manifest_name, version = "trace", "trace.json", 2
+    if_older = "record it again with 'univer trace', which now keeps whole rows"
+
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        file = self.path / MANIFEST
-        if not file.is_file():
-            raise ValueError(f"{path} is not the folder of a trace: it has no {MANIFEST}")
+        super().__init__(path)
         try:
-            self.manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            version = int(self.manifest["format"])
-            if version == FORMAT:
-                self.settings: dict[str, Any] = self.manifest["settings"]
-                self.prompts = [Recorded(number, **prompt) for number, prompt in enumerate(self.settings["prompts"])]
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+            self.prompts = [Recorded(number, **prompt) for number, prompt in enumerate(self.settings["prompts"])]
+            self.growths = described_growths(self.settings["growths"])
+        except (KeyError, TypeError, ValueError) as error:
+            file = self.path / self.manifest_name
             raise ValueError(f"{file} cannot be read ({type(error).__name__}: {error})") from error
-        if version != FORMAT:
-            raise ValueError(f"{path} has the trace format {version}, this version of univer reads {FORMAT}")
-        self._lock: object = None
-
-    @classmethod
-    def open(cls, path: str | Path, settings: Mapping[str, Any]) -> TraceFolder:
-        """Begin a trace in a new folder, or go on with one that has the same settings.
-
-        Args:
-            path: the folder; it may exist if it is empty.
-            settings: everything the shards depend on, as JSON has it.
-
-        Raises:
-            ValueError: the folder holds something else or a trace with other settings, which are named, or another
-                process is at work in it.
-        """
-        folder, wanted = Path(path), json.loads(json.dumps(dict(settings)))
-        if (folder / MANIFEST).exists():
-            lock: object = lock_folder(folder)
-            trace = cls(folder)
-            check_resumable(trace.settings, wanted, f"the trace in {folder}")
-            trace._lock = lock
-            return trace
-        lock = new_folder(folder, MANIFEST, "trace")
-        manifest = {
-            "format": FORMAT,
-            "settings": wanted,
-            "machine": machine(),
-            "commit": commit(),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        write_json(folder / MANIFEST, manifest)
-        trace = cls(folder)
-        trace._lock = lock
-        return trace
 
     @property
     def finished(self) -> list[Recorded]:
         """The prompts that have a shard."""
-        return [prompt for prompt in self.prompts if self._shard(prompt).is_file()]
+        return [prompt for prompt in self.prompts if self.shard(prompt).is_file()]
 
     @property
     def size(self) -> int:
         """Bytes of all files so far."""
         return sum(file.stat().st_size for file in self.path.iterdir())
 
-    def add(self, prompt: Recorded, content: bytes, rounds: bytes | None = None) -> None:
-        """Write what belongs to a prompt; the shard comes last and says that all of it is there."""
-        if rounds is not None:
-            write_bytes(self.path / f"rounds-{prompt.number:04d}.json", rounds)
-        write_bytes(self._shard(prompt), content)
+    def shard(self, prompt: Recorded) -> Path:
+        """The file of a prompt's trees."""
+        return self.path / f"prompt-{prompt.number:04d}.npz"
 
-    def read(self, prompt: Recorded) -> list[RecordedTree]:
-        """The trees of a prompt.
+    def rounds(self, prompt: Recorded) -> Path:
+        """The file of a prompt's rounds, see `rounds.one_round`."""
+        return self.path / f"rounds-{prompt.number:04d}.json"
+
+    def contexts(self, prompt: Recorded) -> Iterator[Context]:
+        """The contexts of a prompt in the order in which they were recorded.
 
         Raises:
-            ValueError: the shard cannot be read; the message says which prompt to record again.
+            ValueError: the shard cannot be read; the message names the prompt and says how to record it again.
         """
-        file = self._shard(prompt)
+        file = self.shard(prompt)
         try:
-            return read_shard(file.read_bytes())
+            yield from read_shard(file, self.growths)
         except (ValueError, OSError) as error:
             raise ValueError(
                 f"{file} cannot be read: {error}. Delete it and repeat the command that recorded the trace, which then "
                 f"records the prompt {prompt.name!r} again"
             ) from error
-
-    def _shard(self, prompt: Recorded) -> Path:
-        return self.path / f"prompt-{prompt.number:04d}.safetensors"

@@ -1,8 +1,8 @@
-"""Recording a trace: contexts from the models, packed and written prompt by prompt."""
+"""Recording a trace: contexts from the models, written prompt by prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,23 @@ from zlib import crc32
 from torch import Tensor
 
 from univer.bench.checksum import weights_checksum
-from univer.bench.traces.folder import TraceFolder
-from univer.bench.traces.growths import Row, describe, growths_of
-from univer.bench.traces.packing import pack
+from univer.bench.measure import draft_label
+from univer.bench.rows import Row, describe, growths_of
+from univer.bench.traces.folder import Recorded, TraceFolder
 from univer.bench.traces.rounds import encode_rounds, one_round
-from univer.bench.traces.shard import RecordedTree, write_shard
+from univer.bench.traces.shard import write_shard
 from univer.drafting.base import Draft
-from univer.engine import Sampling
-from univer.engine.contexts import contexts
+from univer.engine.contexts import Context, ContextSettings, contexts
+from univer.files import replacing, write_bytes
 from univer.models.catalogue import model_name
 from univer.models.prompts import Prompt, check_names
 
-TAIL = 1e-5
 LIMIT = 2_000_000_000
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What a recording came to.
+    """The result of a recording.
 
     Attributes:
         folder: the trace.
@@ -39,30 +38,28 @@ class Recording:
     full: bool
 
 
+class _FullError(Exception):
+    """The shard does not fit."""
+
+
 def record(
     path: str | Path,
     target: Any,
     draft: Draft,
     prompts: Sequence[tuple[Prompt, Tensor]],
     rows: Sequence[Row],
+    settings: ContextSettings | None = None,
     *,
-    sampling: Sampling | None = None,
-    draft_sampling: Sampling | None = None,
-    places: int = 8,
-    drafted: int = 2,
-    new_tokens: int = 64,
     seed: int = 0,
-    tail: float | None = None,
     limit_bytes: int = LIMIT,
     text_of: Callable[[int], str] | None = None,
-    generation_config: Any = None,
     progress: Callable[[int], None] = lambda done: None,
     estimate: Callable[[int], None] = lambda size: None,
 ) -> Recording:
-    """Record the contexts of `univer.bench.compare.compare` with the rows that the rules need.
+    """Record the contexts that `univer.bench.measure` measures on, with the rows that verification needs.
 
-    Every prompt has a shard of its own, which is written when it is whole; a run that was stopped goes on with the
-    prompts that are missing. The same settings give the same shards.
+    Every prompt has a shard of its own, which is written whole; an interrupted recording resumes with the prompts that
+    are missing. The same settings give the same shards.
 
     Args:
         path: folder of the trace, new or of the same settings.
@@ -70,40 +67,30 @@ def record(
         draft: the draft.
         prompts: prompts with their token ids `[1, L]`.
         rows: the methods on their trees, for which trees are drafted.
-        sampling: settings of the target's laws; temperature 1 by default.
-        draft_sampling: settings of the draft's laws; the target's by default.
-        places: contexts per prompt.
-        drafted: trees per context and draft law.
-        new_tokens: length of the text that the contexts are taken from.
-        seed: of texts and draws.
-        tail: mass that a row may lack, see `packing.pack`; by default 0 where target and draft have a `top_k`, else
-            1e-5.
-        limit_bytes: most bytes of the folder.
+        settings: how contexts are sampled.
+        seed: of texts and draws; that of each prompt is the seed plus its number.
+        limit_bytes: largest size of the folder in bytes.
         text_of: text of a token id; with it a round of every tree is recorded, see `rounds.one_round`.
-        generation_config: in place of the target's.
         progress: called with the number of drafted trees so far, those of an earlier run included.
         estimate: called after the first prompt of this run with the size in bytes that the whole trace may have.
 
     Raises:
-        ValueError: the folder holds something else, two prompts have one name, or a setting that the engine refuses.
+        ValueError: the folder holds something else, two prompts have one name, or a setting that the engine does not
+            support.
     """
-    sampling = sampling or Sampling()
-    of_draft = draft_sampling or sampling
-    if tail is None:
-        tail = 0.0 if sampling.top_k and of_draft.top_k else TAIL
+    settings = settings or ContextSettings()
     check_names([prompt for prompt, _ in prompts])
-    settings = {
+    saved = {
         "target": model_name(target),
-        "draft": draft.name.rpartition("/")[2],
+        "draft": draft_label(draft),
         "dtype": str(target.dtype).removeprefix("torch."),
         "device": str(target.device),
-        "sampling": vars(sampling),
-        "draft_sampling": vars(of_draft),
-        "places": places,
-        "drafted": drafted,
-        "new_tokens": new_tokens,
+        "sampling": vars(settings.sampling),
+        "draft_sampling": vars(settings.of_draft),
+        "places": settings.places,
+        "drafted": settings.drafted,
+        "new_tokens": settings.new_tokens,
         "seed": seed,
-        "tail": tail,
         "vocabulary": target.config.get_text_config().vocab_size,
         "rounds": text_of is not None,
         **describe(rows),
@@ -113,43 +100,59 @@ def record(
         ],
         "weights_checksum": weights_checksum(target, [draft]),
     }
-    folder = TraceFolder.open(path, settings)
-    growths, finished, size = growths_of(rows), set(folder.finished), folder.size
-    of_prompt, told = places * drafted * len(growths), False
-    for done, (recorded, (_, input_ids)) in enumerate(zip(folder.prompts, prompts, strict=True)):
-        if recorded in finished:
-            progress((done + 1) * of_prompt)
-            continue
-        trees: list[RecordedTree] = []
-        rounds: list[dict[str, Any]] = []
-        for context in contexts(
-            target,
-            draft,
-            input_ids,
-            growths,
-            sampling=sampling,
-            draft_sampling=of_draft,
-            places=places,
-            trees=drafted,
-            new_tokens=new_tokens,
-            seed=seed + recorded.number,
-            generation_config=generation_config,
-            leaves=text_of is not None,
-        ):
-            if text_of is not None:
-                rounds.append(one_round(context, rows, text_of, seed + recorded.number, len(trees)))
-            packed = pack(context.tree, context.laws, tail)
-            trees.append(RecordedTree(context.place, growths.index(context.growth), packed))
-            progress(done * of_prompt + len(trees))
-        shard = write_shard(trees)
-        beside = encode_rounds(rounds) if text_of is not None else None
-        added = len(shard) + len(beside or b"")
-        if size + added > limit_bytes:
-            return Recording(folder, full=True)
-        folder.add(recorded, shard, beside)
-        size += added
-        if not told:
-            told = True
-            estimate(size + added * (len(prompts) - len(finished) - 1))
-        progress((done + 1) * of_prompt)
+    folder = TraceFolder.open(path, "trace", saved)
+    growths, before = growths_of(rows), len(folder.finished)
+    of_prompt = settings.places * settings.drafted * len(growths)
+    for prompt, (_, input_ids) in zip(folder.prompts, prompts, strict=True):
+        first = prompt.number * of_prompt
+        if not folder.shard(prompt).is_file():
+            found = contexts(
+                target, draft, input_ids, growths, settings, seed=seed + prompt.number, leaves=text_of is not None
+            )
+            size = folder.size
+            try:
+                _add(folder, prompt, _counted(found, first, progress), rows, text_of, limit_bytes - size)
+            except _FullError:
+                return Recording(folder, full=True)
+            if len(folder.finished) == before + 1:
+                estimate(size + (folder.size - size) * (len(prompts) - before))
+        progress(first + of_prompt)
     return Recording(folder, full=False)
+
+
+def _counted(found: Iterator[Context], first: int, progress: Callable[[int], None]) -> Iterator[Context]:
+    for number, context in enumerate(found, start=first + 1):
+        yield context
+        progress(number)
+
+
+def _add(
+    folder: TraceFolder,
+    prompt: Recorded,
+    found: Iterator[Context],
+    rows: Sequence[Row],
+    text_of: Callable[[int], str] | None,
+    room: int,
+) -> None:
+    """Write the files of a prompt; the shard comes last and shows that all of them are there.
+
+    Raises:
+        _FullError: they have more bytes than there is room.
+    """
+    rounds: list[dict[str, Any]] = []
+
+    def looked_at() -> Iterator[Context]:
+        for context in found:
+            if text_of is not None:
+                seed = folder.settings["seed"] + prompt.number
+                rounds.append(one_round(context, rows, text_of, seed, len(rounds)))
+            yield context
+
+    shard = folder.shard(prompt)
+    with replacing(shard) as partial:
+        write_shard(partial, looked_at(), growths_of(rows))
+        beside = encode_rounds(rounds) if text_of is not None else b""
+        if partial.stat().st_size + len(beside) > room:
+            raise _FullError
+        if text_of is not None:
+            write_bytes(folder.rounds(prompt), beside)

@@ -1,4 +1,4 @@
-"""One round of every drafted tree, for looking at."""
+"""One round of every drafted tree, to look at."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from zlib import crc32
 
 import torch
 
-from univer.engine.contexts import Context, Entry
+from univer.bench.rows import Row
+from univer.engine.contexts import Context
 from univer.laws import top_tokens
 from univer.verdict import verify
 
@@ -17,13 +18,13 @@ TOP = 5
 
 
 def one_round(
-    context: Context, entries: Sequence[tuple[str, Entry]], text_of: Callable[[int], str], seed: int, number: int
+    context: Context, rows: Sequence[Row], text_of: Callable[[int], str], seed: int, number: int
 ) -> dict[str, Any]:
-    """What the rows of a tree make of the same uniforms, with the likeliest tokens of every node.
+    """The verdict of every row on one tree with the same uniforms, and the likeliest tokens of every node.
 
     Args:
-        context: the tree with whole rows.
-        entries: all rows with the names of their trees.
+        context: the tree, with the target's distributions at its leaves too.
+        rows: all rows.
         text_of: text of a token id.
         seed: of the uniforms.
         number: of the tree within its prompt.
@@ -33,29 +34,29 @@ def one_round(
         `text`, `parent`, `slot` and `top`: token, text and probability of the likeliest next tokens under `P_v`) and
         `verdicts`: per row the `scales` `a_v`, the kept `path` of node ids and the `next` token with its `text`.
     """
-    tree, laws = context.tree, context.laws
+    tree, target = context.tree, context.target
     generator = torch.Generator().manual_seed(crc32(f"{seed} {context.place} {number} round".encode()))
     uniforms = torch.rand(len(tree) + 1, generator=generator, dtype=torch.float64)
-    ids, chances = top_tokens(laws, min(TOP, laws.shape[1]))
+    ids, chances = top_tokens(target, min(TOP, target.shape[1]))
     nodes = [
         {
             "token": token,
             "text": text_of(token),
             "parent": parent,
             "slot": slot,
-            "top": [[best, text_of(best), chance] for best, chance in zip(*row, strict=True) if chance > 0],
+            "top": [[best, text_of(best), chance] for best, chance in zip(*likeliest, strict=True) if chance > 0],
         }
-        for token, parent, slot, *row in zip(
+        for token, parent, slot, *likeliest in zip(
             tree.tokens.tolist(), tree.parents, tree.slots, ids.tolist(), chances.tolist(), strict=True
         )
     ]
     verdicts = {}
-    for _, entry in entries:
-        if entry.growth == context.growth:
-            rule, coupling = entry.method.rule, entry.method.coupling
-            verdict = verify(tree, laws, entry.method, order=entry.order, uniforms=uniforms)
-            verdicts[entry.name] = {
-                "scales": coupling.allocate(tree, laws, rule, entry.order).scale.tolist(),
+    for row in rows:
+        if row.growth == context.growth:
+            rule, coupling = row.method.rule, row.method.coupling
+            verdict = verify(tree, target, row.method, order=row.order, uniforms=uniforms)
+            verdicts[row.name] = {
+                "scales": coupling.allocate(tree, target, rule, row.order).scale.tolist(),
                 "path": verdict.path,
                 "next": verdict.next_token,
                 "text": text_of(verdict.next_token),

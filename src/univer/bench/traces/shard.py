@@ -1,105 +1,95 @@
-"""One prompt's part of a trace: its packed trees as one safetensors file."""
+"""One prompt's part of a trace: its drafted trees with their rows, as one compressed file of NumPy arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from univer.bench.traces.packing import PackedTree
-from univer.tree import DRAFT_LAWS
+from univer.engine.contexts import Context, GrowthScheme, spread
+from univer.topology import SAMPLED, SLOT_NAMES
+from univer.tree import DRAFT_LAWS, DraftTree, rows_of
 
-# Arrays of a packed tree with one entry per node, per kept token, per kept token of a drafted row, per dropped child.
-PER_NODE = ("tokens", "parents", "slots", "counts", "target_rest", "draft_rest")
-PER_TOKEN = {"kept": "kept", "target": "kept", "draft": "draft", "dropped": "dropped"}
-DTYPES = {
-    "tokens": torch.int32,
-    "parents": torch.int32,
-    "slots": torch.uint8,
-    "counts": torch.int32,
-    "target_rest": torch.float64,
-    "draft_rest": torch.float64,
-    "kept": torch.int32,
-    "target": torch.float32,
-    "draft": torch.float32,
-    "dropped": torch.int32,
-}
-# Columns of the table of trees.
-COLUMNS = ("place", "growth", "law", "planned", "nodes", "kept", "draft", "dropped")
+# Level 1: zeros, of which filtered rows consist, shrink at any level, and other rows at none.
+LEVEL = 1
+# The arrays of a tree, see docs/traces.md.
+NAMES = ("about", "tokens", "parents", "slots", "target", "draft", "dropped")
 
 
-@dataclass(frozen=True)
-class RecordedTree:
-    """A drafted tree of a trace.
-
-    Attributes:
-        place: number of tokens of the text before it.
-        growth: which of the trace's growths it belongs to.
-        tree: the tree.
-    """
-
-    place: int
-    growth: int
-    tree: PackedTree
-
-
-def write_shard(trees: Sequence[RecordedTree]) -> bytes:
-    """The content of a shard.
+def write_shard(path: Path, contexts: Iterable[Context], growths: Sequence[GrowthScheme]) -> None:
+    """Write a shard; the same contexts give the same bytes.
 
     Args:
-        trees: of one prompt, at least one.
+        path: the file.
+        contexts: of one prompt; each is written before the next is asked for.
+        growths: those of the trace.
     """
-    from safetensors.torch import save
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for number, context in enumerate(contexts):
+            for name, array in _arrays(context, growths).items():
+                content = BytesIO()
+                np.save(content, array, allow_pickle=False)
+                file = ZipInfo(f"{number}/{name}.npy")
+                archive.writestr(file, content.getbuffer(), ZIP_DEFLATED, compresslevel=LEVEL)
 
-    table = torch.tensor([_row(recorded) for recorded in trees], dtype=torch.int64)
-    arrays = {name: torch.cat([getattr(recorded.tree, name) for recorded in trees]).contiguous() for name in DTYPES}
-    return save({"trees": table, **arrays})
 
+def read_shard(path: Path, growths: Sequence[GrowthScheme]) -> Iterator[Context]:
+    """The contexts of a shard, each read when it is asked for.
 
-def read_shard(content: bytes) -> list[RecordedTree]:
-    """The trees of a shard.
+    Args:
+        path: the file.
+        growths: those of the trace.
 
     Raises:
-        ValueError: it is cut off, or its arrays do not fit each other.
+        ValueError: the file is damaged, or its arrays do not fit each other.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-
     try:
-        arrays = load(content)
-    except SafetensorError as error:
-        raise ValueError(f"it is no whole safetensors file ({error})") from error
-    _check(arrays)
-    table: list[dict[str, int]] = [dict(zip(COLUMNS, row, strict=True)) for row in arrays["trees"].tolist()]
-    parts: dict[str, Any] = {}
-    for name in DTYPES:
-        sizes = [row["nodes" if name in PER_NODE else PER_TOKEN[name]] for row in table]
-        if sum(sizes) != len(arrays[name]) or min(sizes, default=0) < 0:
-            raise ValueError(f"its array {name!r} has {len(arrays[name])} entries, its table of trees {sum(sizes)}")
-        parts[name] = torch.split(arrays[name], sizes)
-    found = []
-    for number, row in enumerate(table):
-        own = {name: parts[name][number] for name in DTYPES}
-        if int(own["counts"].sum()) != row["kept"] or not 0 <= row["law"] < len(DRAFT_LAWS):
-            raise ValueError(f"the rows of its tree {number} do not fit its table")
-        packed = PackedTree(law=DRAFT_LAWS[row["law"]], planned=bool(row["planned"]), **own)
-        found.append(RecordedTree(row["place"], row["growth"], packed))
-    return found
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            for number in range(len({name.partition("/")[0] for name in archive.files})):
+                yield _context({name: archive[f"{number}/{name}"] for name in NAMES}, growths)
+    except (BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeError) as error:
+        raise ValueError(f"it is damaged ({type(error).__name__}: {error})") from error
 
 
-def _row(recorded: RecordedTree) -> list[int]:
-    tree = recorded.tree
-    sizes = [len(array) for array in (tree.tokens, tree.kept, tree.draft, tree.dropped)]
-    return [recorded.place, recorded.growth, DRAFT_LAWS.index(tree.law), int(tree.planned), *sizes]
+def _arrays(context: Context, growths: Sequence[GrowthScheme]) -> dict[str, NDArray[np.generic]]:
+    tree, topology = context.tree, context.tree.topology
+    inner, sampled = np.nonzero(topology.child_counts)[0], np.unique(topology.parents[topology.slots == SAMPLED])
+    dropped = [(node, token) for node, tokens in tree.excluded.items() for token in tokens]
+    target = context.target[torch.from_numpy(inner).to(context.target.device)]
+    draft = rows_of(tree.draft_laws, sampled, target.device) if len(sampled) else target[:0]
+    return {
+        "about": np.array([context.place, growths.index(context.growth), DRAFT_LAWS.index(tree.law), tree.planned]),
+        "tokens": tree.tokens.cpu().numpy(),
+        "parents": topology.parents,
+        "slots": topology.slots,
+        "target": target.cpu().numpy(),
+        "draft": draft.cpu().numpy(),
+        "dropped": np.array(dropped, dtype=np.int64).reshape(-1, 2),
+    }
 
 
-def _check(arrays: dict[str, Tensor]) -> None:
-    wanted = {"trees": torch.int64, **DTYPES}
-    for name, dtype in wanted.items():
-        if name not in arrays or arrays[name].dtype != dtype:
-            raise ValueError(f"it lacks the array {name!r} of type {dtype}")
-    if arrays["trees"].dim() != 2 or arrays["trees"].shape[1] != len(COLUMNS):
-        raise ValueError(f"its table of trees must have {len(COLUMNS)} columns")
+def _context(arrays: dict[str, NDArray[np.generic]], growths: Sequence[GrowthScheme]) -> Context:
+    place, growth, law, planned = arrays["about"].tolist()
+    parents, slots = arrays["parents"], arrays["slots"]
+    inner, sampled = np.unique(parents[1:]), np.unique(parents[slots == SAMPLED])
+    target = torch.from_numpy(arrays["target"])
+    rows = dict(zip(sampled.tolist(), torch.from_numpy(arrays["draft"]), strict=True))
+    excluded: dict[int, list[int]] = {}
+    for node, token in arrays["dropped"].tolist():
+        excluded.setdefault(node, []).append(token)
+    tree = DraftTree(
+        torch.from_numpy(arrays["tokens"]),
+        parents.tolist(),
+        [SLOT_NAMES[slot] for slot in slots.tolist()],
+        rows,
+        DRAFT_LAWS[law],
+        excluded,
+        planned=bool(planned),
+    )
+    return Context(place, tree, spread(target, inner.tolist(), len(tree)), growths[growth])
