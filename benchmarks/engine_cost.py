@@ -1,11 +1,11 @@
-"""What a round costs beside the two models' own passes.
+"""What a round costs beyond the passes of the two models.
 
     python benchmarks/engine_cost.py [--target smollm2-135m] [--draft DRAFT] [--tree TREE] [--method METHOD]
         [--temperature 1.0] [--limit 6] [--tokens 64] [--json FILE]
 
 The time inside the models (the forward of the target and of a draft model, the layer and the output layer of an EAGLE
-head) is taken on its own; the rest of a round is the engine's: growing and drawing the tree, masks, laws, the verdict,
-the cache, the bookkeeping. Prefills are left out. The first prompt is run once unmeasured.
+head) is measured separately; the rest of a round is the engine's: growing and drawing the tree, masks, distributions,
+the verdict, the cache, the bookkeeping. Prefills are left out. The first prompt is run once unmeasured.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Tokens per second with a draft beside plain decoding: prompts of six kinds, both ways in turn in one process.
+"""Tokens per second with a draft and by plain decoding: prompts of six kinds, both ways in turn in one process.
 
     python benchmarks/generation_speed.py [--target smollm2-135m] [--draft DRAFT] [--tree TREE] [--method METHOD]
         [--temperature 0 --temperature 0.6 --temperature 1] [--limit 24] [--prompts FILE] [--tokens 128]
         [--dtype DTYPE] [--json FILE]
 
 Without `--draft`, `--tree` and `--dtype` these are the defaults of `univer generate`. Where that is not bfloat16, plain
-decoding in bfloat16 is measured beside them. All ways produce the same number of tokens (nothing ends a text early),
+decoding in bfloat16 is measured as well. All ways generate the same number of tokens (no text ends early),
 the way that goes first changes from prompt to prompt, and the first prompt is run once unmeasured. Rates count all
 phases, the prefill included. The ratio of a group is total time against total time; its interval is a paired bootstrap
 over prompts. tau is the mean over rounds of a prompt, then over prompts.

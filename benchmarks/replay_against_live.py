@@ -1,4 +1,4 @@
-"""Whether replay and live generation agree: what rounds kept, beside the exact outcome law at the very same places.
+"""Whether replay and live generation agree: what rounds kept, and the exact outcome distribution at the same places.
 
     python benchmarks/replay_against_live.py [--target NAME] [--draft NAME] [--questions FILE] [--count 10]
         [--method METHOD[:ORDER] ...] [--tree 2x3] [--texts 4] [--tokens 64] [--output FOLDER]
@@ -6,10 +6,10 @@
 
 Every method writes texts on every prompt. Live tau is the mean of accepted + 1 over its whole rounds. For replay,
 fresh trees are drafted where these rounds began, by the code of `univer compare`, `trace` and `reproduce`, and tau
-comes from their exact outcome laws. Both are means over the same places, so their relative difference is zero but for
-the noise of the draws; its interval is a bootstrap over prompts. Interrupt it to see what there is; with `--output` the
-same command goes on from there. `--pool` measures nothing: it prints the table over the rounds of several such folders,
-which may differ in their seeds and in the prompts that these drew.
+comes from their exact outcome distributions. Both are means over the same places, so their relative difference is zero
+but for the noise of the draws; its interval is a bootstrap over prompts. Interrupt it to see the figures so far; with
+`--output` the same command resumes. `--pool` measures nothing: it prints the table over the rounds of several such
+folders, which may differ in their seeds and in the prompts that these drew.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=4, help="texts of every method on every prompt, in one batch")
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, help="folder of the run, new or to go on with")
+    parser.add_argument("--output", type=Path, help="folder of the run; resumes an interrupted run")
     parser.add_argument("--pool", nargs="+", type=Path, help="folders of runs to put together")
     parser.add_argument("--json", type=Path, help="file for what --pool finds")
     options = parser.parse_args()

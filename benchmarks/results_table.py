@@ -48,8 +48,8 @@ def table(runs: list[Run]) -> str:
         "",
         f"Tokens per target pass, temperature {experiment['temperatures'][0]:g}, on prompts of {questions} "
         f"({experiment['count']} of each task group, drawn by seed {first['seed']}) x {experiment['places']} contexts, "
-        "from the exact outcome law on drafted trees; 95 % intervals by the paired bootstrap over prompts. The grown "
-        "tree is compared with RRSw on the 2x5 tree. "
+        "from the exact outcome distribution on drafted trees; 95 % intervals by the paired bootstrap over prompts. "
+        "The grown tree is compared with RRSw on the 2x5 tree. "
         + " ".join(made(*run) for run in runs)
         + " Records and manifests are in `benchmarks/results/`, made by `univer reproduce main-table` and "
         "`benchmarks/results_table.py`. The paper's column (arXiv 2605.04543) was measured with other models.",
@@ -79,7 +79,7 @@ def read(path: Path) -> Run:
 
 
 def check_alike(first: dict[str, Any], other: dict[str, Any]) -> None:
-    """Refuse runs of which one sentence cannot speak.
+    """Reject runs that one table cannot describe.
 
     Raises:
         ValueError: they were measured with other prompts, contexts or seeds.

@@ -1,10 +1,10 @@
-"""Cost of verification beside a target pass: allocation and decision from ready float32 laws, and logits to laws apart.
+"""Cost of verification relative to a target pass: from float32 distributions, with the way from logits to them apart.
 
     python benchmarks/verification.py [--vocabulary 151936] [--tree 2x5] [--target DIRECTORY] [--json FILE]
 
 All ways are timed in turn, round after round, in one process, and medians are printed. With `--target` the tree pass of
 that model in bfloat16 is timed in the same rounds and the ratio to it is printed. Peak memory is measured in a process
-of its own: what `verify` adds to the resident set, in copies of the laws.
+of its own: what `verify` adds to the resident set, in copies of the distributions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ENTRIES = (
 
 
 def example(method: str, tree: str, vocabulary: int) -> tuple[DraftTree, Tensor]:
-    """A drafted tree and target laws that resemble the draft's, as peaked as those of a language model."""
+    """A drafted tree and target distributions that resemble the draft's, as peaked as those of a language model."""
     generator = torch.Generator().manual_seed(0)
     law = methods()[method].draft_law
 
@@ -58,9 +58,9 @@ def example(method: str, tree: str, vocabulary: int) -> tuple[DraftTree, Tensor]
 
 
 def added_memory(method: str, order: str, tree: str, vocabulary: int, results: Any) -> None:
-    """Put the growth of the peak resident set during `verify`, in copies of the target laws, into a queue."""
-    small, laws = example(method, tree, 512)
-    verify(small, laws, method, order=order)  # code and tables that are loaded once
+    """Put the growth of the peak resident set during `verify`, in copies of the target distributions, into a queue."""
+    small, targets = example(method, tree, 512)
+    verify(small, targets, method, order=order)  # code and tables that are loaded once
     drafted, target = example(method, tree, vocabulary)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # The peak so far may lie above the present size: fill the gap, so that anything more shows.
@@ -116,11 +116,11 @@ def main() -> None:
     if args.target:
         ways["target pass"] = target_pass(args.target, nodes)
     for method, order in ENTRIES:
-        drafted, laws = examples[method]
-        ways[f"{method} ({order})"] = partial(verify, drafted, laws, method, order=order)
+        drafted, targets = examples[method]
+        ways[f"{method} ({order})"] = partial(verify, drafted, targets, method, order=order)
     logits = examples["univer"][1].log().clamp_(min=-80).bfloat16()
-    ways["logits to laws"] = lambda: Sampling().laws(logits)
-    ways["logits to laws, top-p 0.9"] = lambda: Sampling(top_p=0.9).laws(logits)
+    ways["logits to distributions"] = lambda: Sampling().laws(logits)
+    ways["logits to distributions, top-p 0.9"] = lambda: Sampling(top_p=0.9).laws(logits)
 
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for round_number in range(args.rounds + 1):
@@ -136,7 +136,7 @@ def main() -> None:
     )
     for name, median in medians.items():
         share = f"  {median / measure:6.1%} of the target pass" if measure and name != "target pass" else ""
-        extra = f"  adds {memory[name]:.2f} copies of the laws" if name in memory else ""
+        extra = f"  adds {memory[name]:.2f} copies of the distributions" if name in memory else ""
         print(f"{name:28s} {median * 1e3:8.1f} ms{share}{extra}")
     if args.json:
         settings = {

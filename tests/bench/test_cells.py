@@ -37,7 +37,7 @@ def test_a_draft_of_fixed_tokens_goes_without_methods_that_sample_all_children()
     ]
     [note] = left_out
     assert note.startswith("rrsw on the tree 2x2 with lookup at temperature 1: ")
-    with pytest.raises(ValueError, match="the draft lookup goes with none of the methods"):
+    with pytest.raises(ValueError, match="none of the methods can use the draft lookup"):
         cells_of({"2x2": ["rrsw"]}, {"lookup": draft("lookup")}, [1.0])
 
 

@@ -152,7 +152,7 @@ def test_a_history_that_takes_more_tokens_as_text_is_cut_to_fit() -> None:
     # The random model writes bytes that are no text, each of which stands for three in what is read again.
     inputs = live.inputs(prompt, 1.0)
     assert 512 - 60 - 3 < inputs[1].shape[1] <= 512 - 60
-    [record] = list(live.measure(Shard(prompt, 1.0, 0), [cell.key(prompt) for cell in live.cells if cell.entry]))
+    [record] = list(live.measure(Shard(prompt, 1.0, 0), [cell.key(prompt) for cell in live.cells if cell.row]))
     assert record["tokens"] == 120
 
 

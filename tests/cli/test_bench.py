@@ -150,7 +150,7 @@ def test_prompts_that_do_not_fit_are_named(arguments: list[str], capsys: pytest.
         (["--groups", "poetry"], "there is no task group 'poetry'; there are multi-turn conversation, qa"),
         (["--tokens", "3"], "ask for at least 4 tokens"),
         (["--workers", "2"], "--workers needs --ray"),
-        (["--draft", "lookup", "--method", "rrsw"], "the draft lookup goes with none of the methods"),
+        (["--draft", "lookup", "--method", "rrsw"], "none of the methods can use the draft lookup"),
         (["--questions", "nowhere.jsonl"], "nowhere.jsonl"),
     ],
 )

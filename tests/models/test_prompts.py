@@ -53,7 +53,7 @@ def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
     ("second", "message"),
     [
         ({"question_id": 7, "text": "b"}, "two prompts are called '7'"),
-        ({"question_id": "1", "text": "b", "kind": "all"}, "line 2: a kind called 'all', which stands for all prompts"),
+        ({"question_id": "1", "text": "b", "kind": "all"}, "line 2: the kind 'all' is the name for all prompts"),
         ({"text": "bad \ud800 text"}, "line 2: half of a surrogate pair"),
         ({"text": "b", "kind": "\x1b[31mred"}, "line 2: a control character"),
     ],

@@ -1,4 +1,4 @@
-"""Whether every method did the same work as plain decoding, and at temperature 0 wrote the same text."""
+"""Whether every method generated as many tokens as plain decoding, and at temperature 0 the same text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from univer.bench.summary import PLAIN
 
 
 def disagreements(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Where a record of a live run does not fit the record of plain decoding on the same prompt.
+    """Where records of a live run disagree with those of plain decoding on the same prompts.
 
     Args:
         records: records of live runs, in any order.
@@ -42,8 +42,8 @@ def disagreements(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def _first_difference(answers: Sequence[Sequence[int]], reference: Sequence[Sequence[int]]) -> dict[str, int] | None:
-    for turn, (own, theirs) in enumerate(zip(answers, reference, strict=True), start=1):
-        for step, (token, plain) in enumerate(zip(own, theirs, strict=False), start=1):
+    for turn, (answer, plain_answer) in enumerate(zip(answers, reference, strict=True), start=1):
+        for step, (token, plain) in enumerate(zip(answer, plain_answer, strict=False), start=1):
             if token != plain:
                 return {"turn": turn, "step": step, "token": token, "plain": plain}
     return None

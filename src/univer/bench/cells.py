@@ -61,7 +61,8 @@ def fitting(trees: Sequence[str], names: Sequence[str]) -> tuple[dict[str, list[
         Methods by tree, and what is left out with its reason.
 
     Raises:
-        ValueError: an unknown method, order or tree; something named twice; a tree or a method without any partner.
+        ValueError: an unknown method, order or tree; something named twice; a tree that none of the methods takes, or
+            a method that takes none of the trees.
 
     Example:
         >>> found, left_out = fitting(["2x5", "grow"], ["spectr", "univer"])
@@ -85,7 +86,7 @@ def fitting(trees: Sequence[str], names: Sequence[str]) -> tuple[dict[str, list[
         else:
             found[tree].append(name)
     for tree, name in refused:
-        if not found[tree] or not any(name in own for own in found.values()):
+        if not found[tree] or not any(name in taken for taken in found.values()):
             raise ValueError(refused[tree, name])
     return found, [f"{name} on the tree {tree}: {reason}" for (tree, name), reason in refused.items()]
 
@@ -104,7 +105,7 @@ def cells_of(
         The cells, and what is left out with its reason: methods whose trees a draft cannot draw.
 
     Raises:
-        ValueError: a draft can draw the trees of no method.
+        ValueError: no method can use one of the drafts.
     """
     cells = [Cell(temperature) for temperature in temperatures]
     left_out: list[str] = []
@@ -120,6 +121,6 @@ def cells_of(
                 continue
             cells.append(Cell(temperature, name, row, draft))
         if len(cells) == before:
-            raise ValueError(f"the draft {name} goes with none of the methods: {next(iter(reasons))}")
+            raise ValueError(f"none of the methods can use the draft {name}: {next(iter(reasons))}")
         left_out += reasons
     return cells, left_out

@@ -1,4 +1,4 @@
-"""What tells apart models, tokenizers and templates that go by the same names."""
+"""Checksums that distinguish models, tokenizers and chat templates of the same names."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from zlib import crc32
 import torch
 from torch import Tensor, nn
 
-# Elements of every weight that are looked at: training moves nearly all of them, so some are enough.
+# Elements of every weight that are read: training changes nearly all of them, so some are enough.
 ELEMENTS = 64
 
 
 def weights_checksum(target: Any, drafts: Iterable[Any]) -> int:
-    """A number that other weights, a head that was trained further, or another revision of a model do not share.
+    """A checksum that differs for other weights, a head that was trained further, or another revision of a model.
 
     Names, shapes and types of all weights count, and of each weight some elements. Weights that are not in memory, as
     those that accelerate offloads, count by their shape, and so do sparse ones.
 
     Args:
         target: a causal language model.
-        drafts: the drafts beside it.
+        drafts: its drafts.
 
     Example:
         >>> from univer.drafting.guess_draft import GuessDraft
@@ -37,14 +37,14 @@ def weights_checksum(target: Any, drafts: Iterable[Any]) -> int:
     for module in (target, *(module for draft in drafts for module in _modules(draft))):
         for name, weight in module.state_dict().items():
             if not isinstance(weight, Tensor):
-                continue  # what a layer keeps beside its weights
+                continue  # further state of a layer
             found = crc32(f"{name} {tuple(weight.shape)} {weight.dtype}".encode(), found)
             found = crc32(_some(weight), found)
     return found
 
 
 def ids_checksum(prompts: Iterable[Tensor]) -> int:
-    """A number that prompts do not share which another tokenizer or chat template made other token ids of.
+    """A checksum that differs if another tokenizer or chat template turns the prompts into other token ids.
 
     Args:
         prompts: token ids.
@@ -57,7 +57,7 @@ def ids_checksum(prompts: Iterable[Tensor]) -> int:
 
 
 def _modules(draft: Any) -> Iterator[nn.Module]:
-    """The models and heads of a draft, also of one with guesses beside it."""
+    """The models and heads of a draft, also of one that is combined with guesses."""
     yield from draft.models
     for part in (getattr(draft, "head", None), getattr(getattr(draft, "draft", None), "head", None)):
         if part is not None:

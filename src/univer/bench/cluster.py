@@ -1,4 +1,4 @@
-"""A live benchmark on a Ray cluster: prompts and temperatures are shared out over workers, any of which may be lost."""
+"""A live benchmark on a Ray cluster: prompts and temperatures are distributed over workers, and lost ones replaced."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from univer.models.machine import machine
 
 Build = Callable[[], tuple[LiveBench, Plan]]
 
-# A worker that is lost may be bad luck; one prompt that loses three is too much for the machines.
+# One worker may be lost by accident; a prompt that loses three is too much for the machines.
 MOST_LOSSES = 3
-# Ray itself goes on trying for minutes, and says nothing.
+# Ray itself tries for minutes without a message.
 SECONDS_TO_ANSWER = 10
 
 
 class Worker:
-    """The models in a process of their own."""
+    """A process of the cluster with the models."""
 
     def prepare(self, build: Build) -> tuple[Plan, dict[str, Any]]:
         """Load the models.
@@ -53,8 +53,8 @@ class Worker:
 class Cluster:
     """Workers of a Ray cluster, each with the models of a benchmark; use it in a `with` statement.
 
-    A shard whose worker is lost goes to the next one that is free, and another worker is started as soon as the cluster
-    has room for it. Plain decoding and all methods of a prompt are measured by one worker.
+    If a worker is lost, its shard goes to the next free one, and a new worker is started as soon as the cluster has
+    room for it. Plain decoding and all methods of a prompt are measured by one worker.
 
     Args:
         build: loads the models; called once in every worker.
@@ -80,7 +80,7 @@ class Cluster:
         self._address = address
         self._workers = workers
         self._mine = False
-        # What every call that is under way does: its worker, and the shard; None while the worker loads the models.
+        # Calls in progress with their worker and shard; no shard while the worker loads the models.
         self._busy: dict[Any, tuple[Any, Shard | None]] = {}
         self._idle: list[Any] = []
         self._losses: Counter[str | None] = Counter()
@@ -92,7 +92,7 @@ class Cluster:
         if self._mine:
             check_reachable(self._address)
             local = {"include_dashboard": False} if self._address == "local" else {}
-            # A cluster that begins here sends no statistics, and does not put off its workers for other programs.
+            # A cluster started here sends no statistics, and its workers have normal priority.
             for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):
                 os.environ.setdefault(name, "0")
             try:
@@ -127,21 +127,21 @@ class Cluster:
             The records, in the order in which shards are finished.
 
         Raises:
-            ValueError: a prompt lost its worker time and again.
+            ValueError: a prompt lost its worker repeatedly.
         """
         queue = deque(self.plan.unfinished(shards, done))
         while queue or any(shard is not None for _, shard in self._busy.values()):
             while queue and self._idle:
                 worker, shard = self._idle.pop(), queue.popleft()
-                own = [record for record in done if record[0] == shard.prompt.name]
-                self._busy[worker.measure.remote(shard, own)] = worker, shard
+                known = [record for record in done if record[0] == shard.prompt.name]
+                self._busy[worker.measure.remote(shard, known)] = worker, shard
             found, lost = self._await()
             yield from found
             if lost is not None:
                 queue.appendleft(lost)
 
     def _share(self) -> tuple[dict[str, int], int]:
-        """What a worker asks the cluster for, and how many workers there are."""
+        """The resources of a worker, and the number of workers."""
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         if gpus := int(sum(node.get("GPU", 0) for node in nodes)):
             return {"num_gpus": 1, "num_cpus": 1}, self._workers or gpus
@@ -154,10 +154,10 @@ class Cluster:
         self._busy[worker.prepare.remote(self._build)] = worker, None
 
     def _await(self) -> tuple[list[Record], Shard | None]:
-        """Wait until some worker is done with something.
+        """Wait until a worker has finished a call.
 
         Returns:
-            Its records, and the shard that was lost with it.
+            Its records, and its shard if the worker was lost.
         """
         [call], _ = self._ray.wait(list(self._busy), num_returns=1)
         worker, shard = self._busy.pop(call)
@@ -185,7 +185,7 @@ class Cluster:
         return [], None
 
     def _agree(self, plan: Plan) -> None:
-        """Refuse a worker whose records could not stand beside those of the others."""
+        """Reject a worker whose records are not comparable with those of the others."""
         if not hasattr(self, "plan"):
             self.plan = plan
         for name, value in self.plan.settings.items():
@@ -197,10 +197,10 @@ class Cluster:
 
 
 def check_reachable(address: str) -> None:
-    """Refuse an address at which no machine takes a connection.
+    """Check that a machine accepts connections at an address.
 
     Args:
-        address: as for `Cluster`; names such as `"auto"` are left to Ray.
+        address: as for `Cluster`; names such as `"auto"` are not checked.
 
     Raises:
         ValueError: nothing answers there.

@@ -1,4 +1,4 @@
-"""Real generation with every method beside plain decoding, prompt by prompt in one process."""
+"""Generation with every method and with plain decoding, prompt by prompt in one process."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ WARM_UP_TOKENS = 16
 
 
 class LiveBench:
-    """A target with everything that is to be measured on it.
+    """A target with everything to measure on it.
 
-    All cells of a prompt read the same tokens: in a conversation the answers that stand before a later turn come from
-    plain decoding at that temperature, made once and not timed. Every answer that is timed has the full length, as
-    nothing ends it early. Seeds depend on the prompt and the turn alone.
+    All cells of a prompt read the same tokens: in a conversation the answers before a later turn come from plain
+    decoding at that temperature, generated once and not timed. Every timed answer has the full length. Seeds depend on
+    the prompt and the turn alone.
 
     Args:
         target: a causal language model.
@@ -70,7 +70,7 @@ class LiveBench:
         self._limit = min((limit for model in models if (limit := context_limit(model)) is not None), default=None)
 
     def excess(self, prompt: Prompt) -> int:
-        """How many tokens a prompt is too long for the models; 0 if it fits.
+        """By how many tokens a prompt is too long for the models; 0 if it fits.
 
         Args:
             prompt: the prompt; answers before later turns count with their full length.
@@ -97,7 +97,7 @@ class LiveBench:
             yield from self.measure(shard, done)
 
     def warm_up(self, prompt: Prompt) -> None:
-        """Run every cell once, so that no measurement pays for what happens only once in a process.
+        """Run every cell once, so that no measurement includes costs that occur once per process.
 
         Args:
             prompt: a prompt that fits.

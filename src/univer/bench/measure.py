@@ -67,11 +67,11 @@ def records_of(
     """
     outcomes: list[list[Outcome]] = [[] for _ in rows]
     for context in found:
-        for row, own in zip(rows, outcomes, strict=True):
+        for row, of_row in zip(rows, outcomes, strict=True):
             if row.growth == context.growth:
-                own.append(evaluate(context, row))
+                of_row.append(evaluate(context, row))
         progress()
-    return [blank | labels(row) | _figures(own) for row, own in zip(rows, outcomes, strict=True) if own]
+    return [blank | labels(row) | _figures(of_row) for row, of_row in zip(rows, outcomes, strict=True) if of_row]
 
 
 def labels(row: Row) -> dict[str, str]:
@@ -112,12 +112,12 @@ def measure(
     """
     check_names([prompt for prompt, _ in prompts])
     for (prompt, input_ids), seed in zip(prompts, seeds, strict=True):
-        for own in settings:
+        for sampled in settings:
             blank: Record = {"source": "replay", "prompt": prompt.name, "group": prompt.kind}
-            blank |= {"draft": draft_label(draft), "temperature": own.sampling.temperature}
+            blank |= {"draft": draft_label(draft), "temperature": sampled.sampling.temperature}
             if all(key(blank | labels(row)) in done for row in rows):
                 continue
-            found = contexts(target, draft, input_ids, growths_of(rows), own, seed=seed)
+            found = contexts(target, draft, input_ids, growths_of(rows), sampled, seed=seed)
             yield from (record for record in records_of(blank, found, rows, progress) if key(record) not in done)
 
 

@@ -1,4 +1,4 @@
-"""What arXiv 2605.04543 reports, to stand beside our figures for the same cell."""
+"""Figures of arXiv 2605.04543, for comparison with ours."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def beside_paper(summary: dict[str, Any]) -> list[dict[str, Any]]:
     for row in summary["rows"]:
         paper = paper_gain(row["tree"], row["temperature"], row["method"], row["group"])
         if paper is not None and row["gain"] is not None:
-            own = {name: row[name] for name in ("method", "tree", "temperature", "gain")}
-            found.append(own | {"paper": paper, "difference": row["gain"]["value"] - paper})
+            figures = {name: row[name] for name in ("method", "tree", "temperature", "gain")}
+            found.append(figures | {"paper": paper, "difference": row["gain"]["value"] - paper})
     return found

@@ -1,4 +1,4 @@
-"""Which prompts a benchmark asks: task groups, and the part of them that a seed draws."""
+"""The prompts of a benchmark: task groups, and a random choice of prompts from each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def task_group(kind: str) -> str:
 def choose(
     prompts: Sequence[Prompt], groups: Sequence[str] | None = None, count: int | None = None, seed: int = 0
 ) -> list[Prompt]:
-    """The prompts to ask, the task groups in turn, so that a run that ends early has seen all of them.
+    """The prompts to measure on, the task groups in turn, so that a run that is interrupted has seen all of them.
 
     Args:
         prompts: all prompts.
@@ -53,9 +53,11 @@ def choose(
     if unknown := set(groups or ()) - grouped.keys():
         raise ValueError(f"there is no task group {min(unknown)!r}; there are {', '.join(grouped)}")
     drawn = [
-        _draw(own, count, f"{seed} {group}") for group, own in grouped.items() if groups is None or group in groups
+        _draw(members, count, f"{seed} {group}")
+        for group, members in grouped.items()
+        if groups is None or group in groups
     ]
-    return [own[rank] for rank in range(max(map(len, drawn))) for own in drawn if rank < len(own)]
+    return [members[rank] for rank in range(max(map(len, drawn))) for members in drawn if rank < len(members)]
 
 
 def _draw(prompts: list[Prompt], count: int | None, seed: str) -> list[Prompt]:

@@ -1,4 +1,4 @@
-"""What a live benchmark is going to measure, cut into parts of which each is done in one process."""
+"""The work of a live benchmark, in parts of which each is measured by one process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from univer.models.prompts import Prompt
 
 @dataclass(frozen=True)
 class Shard:
-    """Work that has to be done in one process: a prompt with every cell of a temperature, plain decoding among them.
+    """What one process measures: a prompt with every cell of a temperature, plain decoding among them.
 
     Attributes:
         prompt: the prompt.
@@ -27,13 +27,13 @@ class Shard:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is going to measure.
+    """What a run will measure.
 
     Attributes:
         settings: everything the figures depend on.
         shards: the work, in order.
         keys: of every record, in the order of tables.
-        notes: what was asked for and is left out, with the reason.
+        notes: what is left out of the request, with the reason.
     """
 
     settings: dict[str, Any]
@@ -48,17 +48,17 @@ class Plan:
             shards: some of the plan's.
             done: keys of records that there are.
         """
-        missing = {(own[0], own[-1]) for own in self.keys if own not in done}
+        missing = {(record_key[0], record_key[-1]) for record_key in self.keys if record_key not in done}
         return [shard for shard in shards if (shard.prompt.name, shard.temperature) in missing]
 
     def ordered(self, records: Iterable[Record]) -> list[Record]:
         """Records in the order of the plan, whichever was measured first."""
-        place = {own: number for number, own in enumerate(self.keys)}
+        place = {record_key: number for number, record_key in enumerate(self.keys)}
         return sorted(records, key=lambda record: place[key(record)])
 
 
 def shards_of(prompts: Sequence[Prompt], temperatures: Sequence[float]) -> list[Shard]:
-    """All work in order; within a task group every prompt begins with another cell.
+    """All work in order; within a task group every prompt starts with another cell.
 
     Args:
         prompts: with the task group as their kind.

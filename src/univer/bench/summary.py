@@ -1,4 +1,4 @@
-"""From the records of a run to its table: means over prompts with paired intervals."""
+"""The table of a run: means over prompts with paired intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from univer.bench.intervals import gain_interval, mean_interval, ratio_interval
 from univer.models.prompts import EVERY_KIND
 
 REFERENCE, PLAIN, ALL = "rrsw", "plain", EVERY_KIND
-# A row stands for the records that share these.
+# A row is the mean over records that share these.
 CELL = ("draft", "tree", "method", "temperature")
 
 Cell = tuple[Any, ...]
@@ -29,7 +29,7 @@ def summarise(
     Args:
         records: records of a `RunFolder`.
         reference: the method whose tau the gains are relative to, on the same draft, tree and temperature.
-        reference_tree: the tree on which it stands for trees that it was not measured on.
+        reference_tree: the tree whose reference is taken for trees on which the reference was not measured.
 
     Returns:
         `reference` and `rows`. A row has `group`, `source`, `draft`, `tree`, `method`, `temperature`, `prompts`,
@@ -52,12 +52,12 @@ def summarise(
     rows = []
     for group in (ALL, *groups):
         of_group = {
-            cell: {name: record for name, record in own.items() if group in (ALL, record["group"])}
-            for cell, own in cells.items()
+            cell: {name: record for name, record in by_prompt.items() if group in (ALL, record["group"])}
+            for cell, by_prompt in cells.items()
         }
-        for cell, own in of_group.items():
-            if own:
-                rows.append(_row(group, cell, own, of_group, (reference, reference_tree)))
+        for cell, by_prompt in of_group.items():
+            if by_prompt:
+                rows.append(_row(group, cell, by_prompt, of_group, (reference, reference_tree)))
     return {"reference": reference, "rows": rows}
 
 
@@ -87,7 +87,7 @@ def decode_seconds(record: Record) -> float:
 def _row(
     group: str,
     cell: Cell,
-    own: dict[str, Record],
+    by_prompt: dict[str, Record],
     cells: dict[Cell, dict[str, Record]],
     reference: tuple[str, str | None],
 ) -> dict[str, Any]:
@@ -96,8 +96,8 @@ def _row(
         (place for place in (tree, reference[1]) if (draft, place, reference[0], temperature) in cells), None
     )
     itself = (method, tree) == (reference[0], compared)
-    records = list(own.values())
-    taus = {name: tau for name, record in own.items() if (tau := tau_of(record)) is not None}
+    records = list(by_prompt.values())
+    taus = {name: tau for name, record in by_prompt.items() if (tau := tau_of(record)) is not None}
     survival = _survival(records)
     row: dict[str, Any] = {
         "group": group,
@@ -116,13 +116,13 @@ def _row(
     }
     if any("error" in record for record in records):
         row["error"] = _mean(record.get("error") for record in records)
-    gaps = [record["bound"] - taus[name] for name, record in own.items() if name in taus and "bound" in record]
+    gaps = [record["bound"] - taus[name] for name, record in by_prompt.items() if name in taus and "bound" in record]
     if gaps:
         row["gap"] = vars(mean_interval(gaps))
     if all("seconds" in record for record in records):
         plain = cells.get((None, None, PLAIN, temperature), {})
         row["rate"] = _rate(records)
-        row["speedup"] = _speedup(own, plain) if method != PLAIN else None
+        row["speedup"] = _speedup(by_prompt, plain) if method != PLAIN else None
         row["phases"] = _phases(records)
     return row
 
@@ -157,12 +157,14 @@ def _rate(records: Sequence[Record]) -> float | None:
     return tokens / seconds if seconds > 0 and tokens > 0 else None
 
 
-def _speedup(own: dict[str, Record], plain: dict[str, Record]) -> dict[str, Any] | None:
+def _speedup(by_prompt: dict[str, Record], plain: dict[str, Record]) -> dict[str, Any] | None:
     """Plain decoding's seconds per token over a method's, on the prompts that both have."""
-    shared = [name for name in own if name in plain and _decoded(own[name]) > 0 and _decoded(plain[name]) > 0]
+    shared = [
+        name for name in by_prompt if name in plain and _decoded(by_prompt[name]) > 0 and _decoded(plain[name]) > 0
+    ]
     if not shared:
         return None
-    of_method = [decode_seconds(own[name]) / _decoded(own[name]) for name in shared]
+    of_method = [decode_seconds(by_prompt[name]) / _decoded(by_prompt[name]) for name in shared]
     of_plain = [decode_seconds(plain[name]) / _decoded(plain[name]) for name in shared]
     return vars(ratio_interval(of_plain, of_method))
 

@@ -29,12 +29,12 @@ __all__ = ["bench"]
 KIND = "spec-bench"
 METHODS = ("rrsw", "traversal", "greedy", "univer")
 
-bench = typer.Typer(help="Benchmarks by real generation, with plain decoding beside every method.")
+bench = typer.Typer(help="Benchmarks that generate text with every method and with plain decoding.")
 
 
 @bench.callback()
 def _bench() -> None:
-    """Benchmarks by real generation, with plain decoding beside every method."""
+    """Benchmarks that generate text with every method and with plain decoding."""
 
 
 @bench.command("spec-bench")

@@ -90,7 +90,7 @@ def print_by_group(summary: Figures) -> None:
             _print_methods(
                 f"{title}, temperature {temperature:g} (prompts)",
                 headings,
-                [[*names, *(own.get(group, "") for group in groups)] for names, own in lines.items()],
+                [[*names, *(by_group.get(group, "") for group in groups)] for names, by_group in lines.items()],
             )
         deep = [row for row in rows if row["group"] == ALL and row["conditional"]]
         depths = range(max((len(row["conditional"]) for row in deep), default=0))
@@ -126,7 +126,7 @@ def print_trends(summary: Figures, records: Sequence[Record]) -> None:
 
 
 def print_costs(summary: Figures) -> None:
-    """Print seconds of a round by phase, and what verification costs beside the target's pass.
+    """Print seconds of a round by phase, and what verification costs relative to the target's pass.
 
     Args:
         summary: Of `univer.bench.summarise`, of a live run.

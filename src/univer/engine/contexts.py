@@ -123,7 +123,7 @@ def sample_text(target: Any, draft: Draft, input_ids: Tensor, settings: ContextS
         seed: of the text.
 
     Raises:
-        ValueError: the configuration has settings beside temperature and filters, which the contexts would lack.
+        ValueError: the configuration has settings other than temperature and filters, which contexts do not support.
     """
     sampling = settings.sampling
     config = settings.generation_config or getattr(target, "generation_config", None)
@@ -165,8 +165,8 @@ def drafted_trees(
 ) -> Iterator[Context]:
     """Draft trees at the places of a text; at every place all growths see the same random numbers.
 
-    What the trees of a place have in common is read once. In float32 a tree does not depend on those drafted beside it;
-    in low precision, where a pass rounds by how many rows it has, draws near a tie may.
+    The common part of the trees of a place is read once. In float32 a tree does not depend on which others are drafted
+    with it; in low precision, where rounding depends on the number of rows in a pass, draws near a tie may.
 
     Args:
         target: a causal language model.
@@ -210,14 +210,14 @@ def drafted_trees(
                 own_seed = crc32(f"{seed} {place} {number}".encode())
                 drafted = propose_alternatives(session, committed, begun, generator, own_seed)
                 wanted = [_wanted(tree, leaves) for tree in drafted]
-                paths = [paths_of(tree, own) for tree, own in zip(drafted, wanted, strict=True)]
+                paths = [paths_of(tree, of_tree) for tree, of_tree in zip(drafted, wanted, strict=True)]
                 together = runner.pattern.honours_masks  # trees side by side need a mask
                 if together:
-                    nodes.read([path for own in paths for path in own])
-                for growth, tree, own, asked in zip(growths, drafted, paths, wanted, strict=True):
+                    nodes.read([path for of_tree in paths for path in of_tree])
+                for growth, tree, of_tree, asked in zip(growths, drafted, paths, wanted, strict=True):
                     if not together:
                         nodes.forget()
-                    rows = sampling.laws(nodes.read(own), f"place {place}")
+                    rows = sampling.laws(nodes.read(of_tree), f"place {place}")
                     yield Context(place, tree, spread(rows, asked, len(tree)), growth)
 
 

@@ -101,15 +101,15 @@ def _read(line: str, number: int) -> Prompt:
     if not (kind + name).isprintable():
         raise ValueError(f"a control character in {kind!r} or {name!r}, which tables could not show")
     if kind == EVERY_KIND:
-        raise ValueError(f"a kind called {kind!r}, which stands for all prompts in results: call it otherwise")
+        raise ValueError(f"the kind {kind!r} is the name for all prompts in results: rename it")
     return Prompt(name, kind, said[0], tuple(said[1:]))
 
 
 def check_names(prompts: Sequence[Prompt]) -> None:
-    """Refuse prompts whose results could not be told apart.
+    """Check that every prompt has a name of its own.
 
     Raises:
-        ValueError: two have one name.
+        ValueError: two have the same name.
     """
     counts = Counter(prompt.name for prompt in prompts)
     if repeated := [name for name, count in counts.items() if count > 1]:

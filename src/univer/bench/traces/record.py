@@ -13,7 +13,7 @@ from torch import Tensor
 from univer.bench.checksum import weights_checksum
 from univer.bench.measure import draft_label
 from univer.bench.rows import Row, describe, growths_of
-from univer.bench.traces.folder import Recorded, TraceFolder
+from univer.bench.traces.folder import TraceFolder
 from univer.bench.traces.rounds import encode_rounds, one_round
 from univer.bench.traces.shard import write_shard
 from univer.drafting.base import Draft
@@ -106,12 +106,19 @@ def record(
     for prompt, (_, input_ids) in zip(folder.prompts, prompts, strict=True):
         first = prompt.number * of_prompt
         if not folder.shard(prompt).is_file():
-            found = contexts(
-                target, draft, input_ids, growths, settings, seed=seed + prompt.number, leaves=text_of is not None
-            )
-            size = folder.size
+            prompt_seed, leaves, size = seed + prompt.number, text_of is not None, folder.size
+            found = contexts(target, draft, input_ids, growths, settings, seed=prompt_seed, leaves=leaves)
             try:
-                _add(folder, prompt, _counted(found, first, progress), rows, text_of, limit_bytes - size)
+                with replacing(folder.shard(prompt)) as partial:
+                    rounds: list[dict[str, Any]] = []
+                    seen = _seen(found, rounds, rows, text_of, prompt_seed)
+                    write_shard(partial, _counted(seen, first, progress), growths)
+                    encoded = encode_rounds(rounds) if rounds else b""
+                    if size + partial.stat().st_size + len(encoded) > limit_bytes:
+                        raise _FullError
+                    # The shard comes last and shows that the prompt is finished.
+                    if rounds:
+                        write_bytes(folder.rounds(prompt), encoded)
             except _FullError:
                 return Recording(folder, full=True)
             if len(folder.finished) == before + 1:
@@ -126,33 +133,15 @@ def _counted(found: Iterator[Context], first: int, progress: Callable[[int], Non
         progress(number)
 
 
-def _add(
-    folder: TraceFolder,
-    prompt: Recorded,
+def _seen(
     found: Iterator[Context],
+    rounds: list[dict[str, Any]],
     rows: Sequence[Row],
     text_of: Callable[[int], str] | None,
-    room: int,
-) -> None:
-    """Write the files of a prompt; the shard comes last and shows that all of them are there.
-
-    Raises:
-        _FullError: they have more bytes than there is room.
-    """
-    rounds: list[dict[str, Any]] = []
-
-    def looked_at() -> Iterator[Context]:
-        for context in found:
-            if text_of is not None:
-                seed = folder.settings["seed"] + prompt.number
-                rounds.append(one_round(context, rows, text_of, seed, len(rounds)))
-            yield context
-
-    shard = folder.shard(prompt)
-    with replacing(shard) as partial:
-        write_shard(partial, looked_at(), growths_of(rows))
-        beside = encode_rounds(rounds) if text_of is not None else b""
-        if partial.stat().st_size + len(beside) > room:
-            raise _FullError
+    seed: int,
+) -> Iterator[Context]:
+    """The contexts, of each of which a round is noted if there are texts of tokens."""
+    for number, context in enumerate(found):
         if text_of is not None:
-            write_bytes(folder.rounds(prompt), beside)
+            rounds.append(one_round(context, rows, text_of, seed, number))
+        yield context

@@ -39,5 +39,7 @@ def replay(
         missing = [row for row in rows if key(blank | labels(row)) not in done]
         if missing:
             growths = {row.growth for row in missing}
-            yield from records_of(blank, (own for own in trace.contexts(prompt) if own.growth in growths), missing)
+            yield from records_of(
+                blank, (context for context in trace.contexts(prompt) if context.growth in growths), missing
+            )
         progress(number)
