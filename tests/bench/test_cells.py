@@ -47,7 +47,7 @@ def test_a_draft_of_fixed_tokens_goes_without_methods_that_sample_all_children()
         (["2x5"], ["unver"], "unknown method 'unver'"),
         (["2x5"], ["univer:best"], "unknown sibling order 'best'"),
         (["2y5", "2x5"], ["univer"], "unknown tree"),
-        (["grow"], ["spectr", "univer"], "draws no trees by the law 'iid'"),
+        (["grow"], ["spectr", "univer"], "does not support the sampling scheme 'iid'"),
         (["2x5", "2x5"], ["univer"], "'2x5' is named twice"),
         (["2x5"], ["univer", "univer"], "'univer' is named twice"),
     ],
