@@ -110,8 +110,9 @@ class Method:
         for group in (group for level in forest.topology.levels for group in level):
             if not self.rule.fits(forest.law, group.fixed, group.sampled):
                 raise ValueError(
-                    f"the method {self.name!r} needs a tree drawn by the law {self.draft_law!r}: node {group.nodes[0]} "
-                    f"of this {forest.law!r} tree has {group.fixed} fixed and {group.sampled} sampled children"
+                    f"the method {self.name!r} needs a tree drawn by the sampling scheme {self.draft_law!r}: node "
+                    f"{group.nodes[0]} of this {forest.law!r} tree has {group.fixed} fixed and {group.sampled} sampled "
+                    "children"
                 )
         if order not in ORDERS:
             raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")

@@ -1,4 +1,4 @@
-"""What must hold between methods, and between a method and the bound."""
+"""Relations that must hold between methods, and between a method and the bound."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from univer.audit.bound import TOLERANCE
 from univer.audit.cases import Case
+from univer.audit.checks import worst
 from univer.audit.examine import CORNERS, CornerRecord, Record
-from univer.audit.flaws import worst
 from univer.audit.report import Relation
 
 NEVER_BELOW = (("univer", "greedy"), ("block", "token"))
@@ -29,15 +29,15 @@ def relations(records: Sequence[Record], corners: Sequence[CornerRecord], roundi
     Args:
         records: what enumeration found.
         corners: comparisons of closed forms with their family.
-        rounding: difference of two accepted lengths or laws that is none.
+        rounding: difference of two accepted lengths or probabilities that counts as rounding.
     """
-    own = {(record.subject.method.name, record.case): record for record in records if record.subject.is_default}
+    by_case = {(record.subject.method.name, record.case): record for record in records if record.subject.is_default}
     found = []
     for better, worse in NEVER_BELOW:
         losses = [
-            own[worse, case].accepted - record.accepted
-            for (name, case), record in own.items()
-            if name == better and (worse, case) in own
+            by_case[worse, case].accepted - record.accepted
+            for (name, case), record in by_case.items()
+            if name == better and (worse, case) in by_case
         ]
         if losses:
             found.append(
@@ -46,7 +46,7 @@ def relations(records: Sequence[Record], corners: Sequence[CornerRecord], roundi
     for name, where, applies in ATTAINED:
         gaps = [
             record.bound - record.accepted
-            for (method, case), record in own.items()
+            for (method, case), record in by_case.items()
             if method == name and record.bound is not None and not case.drop and applies(case)
         ]
         if gaps:

@@ -10,7 +10,7 @@ import torch
 
 from univer.bench.bounds import tau_range
 from univer.engine.contexts import Context, Entry
-from univer.verdict import end_law
+from univer.verdict import end_distribution
 
 # Name of a tree and of a row on it.
 Cell = tuple[str, str]
@@ -63,7 +63,7 @@ def evaluate(context: Context, entry: Entry) -> Outcome:
         ValueError: the method does not take the tree, or the context has merged tokens and no bound is known for the
             method.
     """
-    law = end_law(context.tree, context.laws, entry.method, entry.order)
+    law = end_distribution(context.tree, context.laws, entry.method, entry.order)
     depths = torch.from_numpy(context.tree.topology.depths).to(law.device)
     tau = 1 + float(law @ depths.to(law))
     survival = [float(law[depths >= depth].sum()) for depth in range(1, entry.policy.max_depth + 1)]

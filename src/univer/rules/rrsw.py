@@ -9,7 +9,7 @@ from univer.rules.recursion import expected_acceptance, recursive_rejection
 
 
 class RecursiveRejectionWithoutReplacement:
-    """Test children drawn without replacement in turn, each against the law it was really drawn from.
+    """Test children drawn without replacement in turn, each against the distribution it was really drawn from.
 
     `S_1 = Q` and `S_{j+1}` is `S_j` without `u_j`, renormalised. If no earlier child was the outcome, `u_j` is with
     probability `min(1, T_j(u_j) / S_j(u_j))`, and otherwise `T_{j+1} = norm([T_j - S_j]+)`. If none is, the outcome is
@@ -29,7 +29,7 @@ class RecursiveRejectionWithoutReplacement:
     def couple(self, siblings: Siblings) -> Coupling:
         """Probabilities of the children in the order drawn, of the residual and of `REJ`."""
         state = recursive_rejection(siblings, replacement=False)
-        return Coupling(state.kept, state.left * state.target.sum(-1), state.left * state.refused)
+        return Coupling(state.kept, state.left * state.target.sum(-1), state.left * state.rejected)
 
     def residual(self, siblings: Siblings) -> Tensor:
         """`T_{m+1}` on tokens."""

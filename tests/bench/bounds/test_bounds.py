@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from random_trees import METHODS, random_tree
-from univer import DraftTree, Method, end_law, methods, verify
+from univer import DraftTree, Method, end_distribution, methods, verify
 from univer.bench.bounds import enclosure_of, tau_range
 from univer.bench.traces.packing import pack, unpack
 from univer.couplings import Lifted
@@ -17,7 +17,7 @@ VOCABULARY = 100
 
 
 def tau(tree: DraftTree, laws: Tensor, method: str, order: str) -> float:
-    law = end_law(tree, laws, method, order)
+    law = end_distribution(tree, laws, method, order)
     return 1 + float(law @ torch.from_numpy(tree.topology.depths).to(law))
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from random_trees import random_tree
-from univer import DraftTree, end_law
+from univer import DraftTree, end_distribution
 from univer.bench.traces.packing import pack, unpack
 
 
@@ -25,7 +25,9 @@ def test_without_a_tail_nothing_is_lost() -> None:
     packed = pack(tree, laws, 0.0)
     assert packed.whole
     small, rows = unpack(packed)
-    assert torch.allclose(end_law(small, rows, "univer-mixed"), end_law(tree, laws, "univer-mixed").double(), atol=1e-6)
+    assert torch.allclose(
+        end_distribution(small, rows, "univer-mixed"), end_distribution(tree, laws, "univer-mixed").double(), atol=1e-6
+    )
 
 
 def test_dropped_children_and_repeated_tokens_survive() -> None:
@@ -34,8 +36,12 @@ def test_dropped_children_and_repeated_tokens_survive() -> None:
     tree = DraftTree([0, 1, 3], [-1, 0, 0], ["root", "fixed", "sampled"], {0: row}, "greedy", {0: [4]})
     small, merged = unpack(pack(tree, laws, 1e-5))
     assert small.excluded.keys() == {0}
-    assert torch.allclose(end_law(small, merged, "univer"), end_law(tree, laws, "univer").double(), atol=1e-4)
+    assert torch.allclose(
+        end_distribution(small, merged, "univer"), end_distribution(tree, laws, "univer").double(), atol=1e-4
+    )
     twice = DraftTree([0, 2, 2], [-1, 0, 0], ["root", "sampled", "sampled"], {0: row}, "iid")
     again, merged = unpack(pack(twice, laws, 1e-5))
     assert again.tokens[1] == again.tokens[2]
-    assert torch.allclose(end_law(again, merged, "rrs"), end_law(twice, laws, "rrs").double(), atol=1e-4)
+    assert torch.allclose(
+        end_distribution(again, merged, "rrs"), end_distribution(twice, laws, "rrs").double(), atol=1e-4
+    )

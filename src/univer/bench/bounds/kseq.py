@@ -22,7 +22,7 @@ class KSeqEnclosure:
 
     def couple(self, siblings: Siblings, scale: Range) -> Outcomes:
         """Intervals of the rule's answer."""
-        target, draft = scale.column() * Range.exactly(siblings.target), siblings.sampling_law()
+        target, draft = scale.column() * Range.exactly(siblings.target), siblings.sampling_distribution()
         gamma, beta = _threshold(target, draft, siblings.sampled)
         chance, drawn = target.gather(siblings.tokens), draft.gather(1, siblings.tokens)
         accept = Range(ratio(chance.low, gamma.high[:, None] * drawn), ratio(chance.high, gamma.low[:, None] * drawn))
@@ -37,7 +37,7 @@ class KSeqEnclosure:
     def acceptance(self, siblings: Siblings, scale: Range) -> Range:
         """`1 - (1 - beta)^K`, which rises with `beta`."""
         target = scale.column() * Range.exactly(siblings.target)
-        _, beta = _threshold(target, siblings.sampling_law(), siblings.sampled)
+        _, beta = _threshold(target, siblings.sampling_distribution(), siblings.sampled)
         missed = beta.complement()
         return Range(missed.low**siblings.sampled, missed.high**siblings.sampled).complement()
 

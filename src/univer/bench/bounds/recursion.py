@@ -32,7 +32,7 @@ class RecursionEnclosure:
         """Intervals of the rule's answer."""
         target, refused = _augmented(siblings, scale)
         left = Range.exactly(torch.ones_like(scale.low))
-        draft = siblings.sampling_law() if siblings.sampled else siblings.target
+        draft = siblings.sampling_distribution() if siblings.sampled else siblings.target
         kept = []
         for slot in range(siblings.sampled):
             token = siblings.sampled_tokens[:, slot : slot + 1]
@@ -55,7 +55,7 @@ class RecursionEnclosure:
         """Intervals of `rules.recursion.expected_acceptance`."""
         target, refused = _augmented(siblings, scale)
         left = Range.exactly(torch.ones_like(scale.low))
-        draft = Range.exactly(siblings.sampling_law() if siblings.sampled else siblings.target)
+        draft = Range.exactly(siblings.sampling_distribution() if siblings.sampled else siblings.target)
         for slot in range(siblings.sampled):
             failed = _excess(draft, target)
             left = left * failed.sum().at_most_one()

@@ -75,7 +75,7 @@ def pack(tree: DraftTree, laws: Tensor, tail: float) -> PackedTree:
     if len(sampled):
         draft[index(place[sampled], device)] = rows_of(tree.draft_laws, sampled, device).to(draft)
         for group in (group for level in topology.levels for group in level if group.sampled):
-            weights[index(place[group.nodes], device)] = tree.sampling_law(group).to(weights)
+            weights[index(place[group.nodes], device)] = tree.sampling_distribution(group).to(weights)
     mask = _largest(target, tail) | _largest(weights, tail)
     mask[index(place[topology.parents[children]], device), tree.tokens[index(children, device)].to(device)] = True
     dropped = [(node, token) for node, tokens in tree.excluded.items() for token in tokens]
