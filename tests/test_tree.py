@@ -76,7 +76,7 @@ REFUSED = [
     ({"draft_laws": {0: ROW * 1.01}}, "non-negative and sum to 1"),
     ({"draft_laws": {0: ROW - torch.tensor([0.0, 0.0, 0.0, 0.2, -0.2])}}, "non-negative and sum to 1"),
     ({"draft_laws": {0: ROW * float("nan")}}, "non-negative and sum to 1"),
-    ({"tokens": [9, 0, 4]}, "probability 0 under its draft law"),
+    ({"tokens": [9, 0, 4]}, "probability 0 under its draft distribution"),
     ({"tokens": [9, 0, 5]}, "outside the vocabulary of 5"),
 ]
 
