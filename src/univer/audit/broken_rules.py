@@ -12,7 +12,6 @@ from univer.rules import (
     KSeq,
     MaximalCoupling,
     Membership,
-    RecursiveRejection,
     RecursiveRejectionWithoutReplacement,
     Siblings,
 )
@@ -33,13 +32,7 @@ class SoftmaxedResidual(GreedyTransport):
 class RawDraftForSiblings(RecursiveRejectionWithoutReplacement):
     """The second sibling is tested against `Q` itself, not against what the first draw left of it."""
 
-    def couple(self, siblings: Siblings) -> Coupling:
-        """As for independent draws."""
-        return RecursiveRejection().couple(siblings)
-
-    def residual(self, siblings: Siblings) -> Tensor:
-        """As for independent draws."""
-        return RecursiveRejection().residual(siblings)
+    replacement = True
 
 
 class TokenZeroed(MaximalCoupling):

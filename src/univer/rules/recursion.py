@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from univer.laws import normalise, positive, ratio
-from univer.rules.base import Siblings
+from univer.rules.base import Coupling, Siblings
 
 
 @dataclass(frozen=True)
@@ -96,3 +96,26 @@ def expected_acceptance(siblings: Siblings, replacement: bool) -> Tensor:
             failed.div_(positive(missed)[:, None]).div_(positive(1 - draft))
             draft = normalise((failed.sum(-1, keepdim=True) - failed).clamp_(min=0).mul_(draft))
     return 1 - left * (1 - target.gather(1, siblings.fixed_tokens).sum(-1))
+
+
+class SequentialRejection:
+    """The answers of a rule that is recursive rejection and nothing else.
+
+    Attributes:
+        replacement: whether the children are drawn independently.
+    """
+
+    replacement: bool
+
+    def couple(self, siblings: Siblings) -> Coupling:
+        """Probabilities of the children in the order drawn, of the residual and of `REJ`."""
+        state = recursive_rejection(siblings, self.replacement)
+        return Coupling(state.kept, state.left * state.target.sum(-1), state.left * state.rejected)
+
+    def residual(self, siblings: Siblings) -> Tensor:
+        """`T_{m+1}` on tokens."""
+        return recursive_rejection(siblings, self.replacement).target
+
+    def expected_acceptance(self, siblings: Siblings) -> Tensor:
+        """Exact with replacement and for one child; see `recursion.expected_acceptance` for more."""
+        return expected_acceptance(siblings, self.replacement)
