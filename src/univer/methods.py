@@ -49,7 +49,7 @@ class Colour:
                 raise ValueError(f"a colour is written as #rrggbb in lower case, got {value!r}")
 
 
-# One hue for each one-step rule, told apart also by readers with a colour vision deficiency, and with the contrast that
+# One hue for each one-step rule, distinct also for readers with a colour vision deficiency, and with the contrast that
 # text needs. The two methods of one rule share it: reports draw the lifted one filled and the stepwise one hollow.
 MAXIMAL = Colour("#805625", "#ecbb44")
 REJECTION = Colour("#5674b8", "#8ed4fc")

@@ -75,7 +75,7 @@ def reuse_across_rounds(method: Method) -> Play:
 
     def play(rounds: Sequence[tuple[DraftTree, Tensor]], uniforms: Tensor) -> list[Verdict]:
         coins = uniforms[: len(rounds[0][0]) + 1]
-        return [verify(tree, laws, method, uniforms=coins[: len(tree) + 1]) for tree, laws in rounds]
+        return [verify(tree, targets, method, uniforms=coins[: len(tree) + 1]) for tree, targets in rounds]
 
     return play
 
@@ -85,6 +85,8 @@ def reuse_for_token(method: Method) -> Play:
 
     def play(rounds: Sequence[tuple[DraftTree, Tensor]], uniforms: Tensor) -> list[Verdict]:
         coins = [torch.cat([part[:-1], part[-2:-1]]) for part in slices(rounds, uniforms)]
-        return [verify(tree, laws, method, uniforms=part) for (tree, laws), part in zip(rounds, coins, strict=True)]
+        return [
+            verify(tree, targets, method, uniforms=part) for (tree, targets), part in zip(rounds, coins, strict=True)
+        ]
 
     return play

@@ -181,16 +181,13 @@ def generator_faults(method: Method, grid: Grid, order: str | None, seed: int, r
     return sum(one != other for one, other in zip(drawn, given, strict=True))
 
 
-def method_grid(method: Method, tree: DraftTree, targets: Tensor, order: str | None = None) -> Grid:
-    """The grid of a method on a tree."""
-    chosen = method.order if order is None else order
-    allocation = method.coupling.allocate(tree, targets, method.rule, chosen)
-    return Grid(tree, targets, outcome_law(tree, targets, method, chosen), allocation.accept)
-
-
 def small_grids(method: Method, count: int, seed: int, order: str | None = None) -> list[Grid]:
     """Grids on small drafted trees of the method's own sampling scheme."""
-    return [method_grid(method, tree, targets, order) for tree, targets in small_trees(method.draft_law, count, seed)]
+    chosen, grids = method.order if order is None else order, []
+    for tree, targets in small_trees(method.draft_law, count, seed):
+        accept = method.coupling.allocate(tree, targets, method.rule, chosen).accept
+        grids.append(Grid(tree, targets, outcome_law(tree, targets, method, chosen), accept))
+    return grids
 
 
 @cache
