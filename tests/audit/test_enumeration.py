@@ -22,7 +22,7 @@ def test_every_enumerated_tree_is_drawn_by_the_coins_of_its_cell(family: str) ->
         groups = first_round(case, model)
         assert sum(group.chances.sum() for group in groups) == pytest.approx(1, abs=1e-12)
         for group in groups:
-            for number in range(0, len(group.chances), max(1, len(group.chances) // 8)):
+            for number in range(0, len(group.chances), max(1, len(group.chances) // 40)):
                 tree, _, _ = group.tree(number, model)
                 volume, builder, growth = 1.0, TreeBuilder(0, case.law), StaticGrowth(case.shape)
                 prefixes = {0: 0}
@@ -73,9 +73,10 @@ def test_enumerated_trees_are_laws_over_checked_trees(family: str) -> None:
         )
         np.testing.assert_allclose(totals, 1, atol=1e-12)
         for group in groups:
-            tree, targets, _ = group.tree(0, model)
-            assert targets.shape == (len(tree), case.vocabulary)
-            assert tree.law == case.law
+            for number in range(0, len(group.chances), max(1, len(group.chances) // 20)):
+                tree, targets, _ = group.tree(number, model)
+                assert targets.shape == (len(tree), case.vocabulary)
+                assert tree.law == case.law
 
 
 def test_dropped_fixed_children_stay_excluded() -> None:
@@ -83,10 +84,11 @@ def test_dropped_fixed_children_stay_excluded() -> None:
     groups = first_round(case, case.model())
     # The second fixed child of each node one above the leaves is gone: 1 fixed and 1 sampled remain of 2 and 1.
     for group in groups:
-        tree, _, _ = group.tree(0, case.model())
-        for node, tokens in tree.excluded.items():
-            assert len(tokens) == 1
-            assert sum(tree.slots[child] == "fixed" for child in tree.children[node]) == 1
+        for number in range(len(group.chances)):
+            tree, _, _ = group.tree(number, case.model())
+            for node, tokens in tree.excluded.items():
+                assert len(tokens) == 1
+                assert sum(tree.slots[child] == "fixed" for child in tree.children[node]) == 1
     assert any(group.forest.excluded for group in groups)
 
 

@@ -34,7 +34,7 @@ def accepted_length_bound(trees: Sequence[Drafted], model: TableModel, depth: in
     Only the set of prefixes in a tree matters to this programme, so trees that hold the same ones count as one.
 
     Args:
-        trees: all trees drafted at the empty prefix, each part of one topology.
+        trees: all trees drafted at the empty prefix.
         model: the model.
         depth: depth of the deepest node.
         most: number of variables from which on the programme is not solved.
@@ -72,10 +72,12 @@ def accepted_length_bound(trees: Sequence[Drafted], model: TableModel, depth: in
 
 def _outputs(trees: Sequence[Drafted], model: TableModel) -> tuple[Floats, Ints, Ints]:
     """Chance of every distinct set of prefixes, and set and number of every output that it allows."""
-    tables = [drafted.prefixes.reshape(len(drafted.chances), -1) for drafted in trees]
-    widest = max(table.shape[1] for table in tables)
-    padded = [np.pad(table, ((0, 0), (0, widest - table.shape[1])), constant_values=-1) for table in tables]
-    held = np.sort(np.concatenate(padded), axis=1)
+    topologies = [drafted.forest.topology for drafted in trees]
+    widest = max(int(np.bincount(topology.trees).max()) for topology in topologies)
+    tables = [np.full((len(drafted.chances), widest), -1) for drafted in trees]
+    for table, topology, drafted in zip(tables, topologies, trees, strict=True):
+        table[topology.trees, np.arange(len(topology)) - topology.roots[topology.trees]] = drafted.prefixes
+    held = np.sort(np.concatenate(tables), axis=1)
     held[:, 1:][held[:, 1:] == held[:, :-1]] = -1
     sets, which = np.unique(np.sort(held, axis=1), axis=0, return_inverse=True)
     chances = np.zeros(len(sets))

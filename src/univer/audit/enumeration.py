@@ -6,8 +6,6 @@ two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 
@@ -57,22 +55,18 @@ def drafted_trees(case: Case, model: TableModel, starts: Ints, most: int = MOST_
         most: trees at one prefix that are enumerated.
 
     Returns:
-        The trees in groups of one topology, each group cut into parts that fit into memory.
+        The trees, in parts that fit into memory.
 
     Raises:
         TooManyTreesError: there are more.
     """
     prefixes, chances = _draw_all(case, model, starts, most)
+    full = prefixes.copy() if case.drop else prefixes
     if case.drop:
-        full = prefixes.copy()
         _drop(case, model, prefixes)
-    else:
-        full = prefixes
-    return [
-        drafted
-        for rows, nodes in _by_topology(prefixes)
-        for drafted in _forests(case, model, prefixes[rows], full[rows], chances[rows], nodes)
-    ]
+    size = max(1, MOST_ENTRIES // (prefixes.shape[1] * model.vocabulary))
+    parts = [slice(start, start + size) for start in range(0, len(prefixes), size)]
+    return [_forest(case, model, prefixes[part], full[part], chances[part]) for part in parts]
 
 
 def _draw_all(case: Case, model: TableModel, starts: Ints, most: int) -> tuple[Ints, Floats]:
@@ -146,42 +140,19 @@ def _drop(case: Case, model: TableModel, prefixes: Ints) -> None:
                 prefixes[odd | (prefixes[:, node] < 0), child] = -1
 
 
-def _by_topology(prefixes: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Rows that have the same nodes, and those nodes."""
-    created, place = np.unique(prefixes >= 0, axis=0, return_inverse=True)
-    for number, mask in enumerate(created):
-        yield np.nonzero(place.reshape(-1) == number)[0], np.nonzero(mask)[0]
-
-
-def _forests(
-    case: Case, model: TableModel, prefixes: Ints, full: Ints, chances: Floats, nodes: Ints
-) -> Iterator[Drafted]:
-    """The trees of one topology, cut into parts."""
+def _forest(case: Case, model: TableModel, prefixes: Ints, full: Ints, chances: Floats) -> Drafted:
+    """Some of the trees as one forest; `full` has the nodes that were dropped as well."""
     shape = case.shape
-    place = np.full(len(shape.parents), -1)
-    place[nodes] = np.arange(len(nodes))
-    ranks = {child: rank for children in shape.children for rank, child in enumerate(children)}
-    slots = [ROOT if n == 0 else FIXED if ranks[n] < shape.fixed[shape.parents[n]] else SAMPLED for n in nodes.tolist()]
-    parents = [-1 if node == 0 else int(place[shape.parents[node]]) for node in nodes.tolist()]
-    topology = Topology(parents, slots)
-    lost = [n for n in np.nonzero((full >= 0).any(0) & (place < 0))[0].tolist() if place[shape.parents[n]] >= 0]
-    part = max(1, MOST_ENTRIES // (len(nodes) * model.vocabulary))
-    for start in range(0, len(prefixes), part):
-        rows = slice(start, start + part)
-        kept, whole = prefixes[rows][:, nodes], full[rows]
-        flat = torch.from_numpy(kept.reshape(-1))
-        excluded: dict[int, list[int]] = {}
-        for node in lost:
-            if ranks[node] < shape.fixed[shape.parents[node]]:
-                for tree, prefix in enumerate(whole[:, node].tolist()):
-                    if prefix >= 0:
-                        key = tree * len(nodes) + int(place[shape.parents[node]])
-                        excluded.setdefault(key, []).append((prefix - 1) % model.vocabulary)
-        forest = Forest(
-            topology.repeat(len(kept)),
-            (flat - 1) % model.vocabulary,
-            model.draft[flat],
-            case.law,
-            excluded,
-        )
-        yield Drafted(forest, kept.reshape(-1), chances[rows])
+    parent, ranks = np.array(shape.parents), {child: n for row in shape.children for n, child in enumerate(row)}
+    fixed = [node > 0 and ranks[node] < shape.fixed[shape.parents[node]] for node in range(len(parent))]
+    slots = np.where(parent < 0, ROOT, np.where(fixed, FIXED, SAMPLED))
+    created = prefixes >= 0
+    place = np.cumsum(created).reshape(created.shape) - 1
+    parents = np.where(parent < 0, -1, place[:, parent])
+    excluded: dict[int, list[int]] = {}
+    for tree, node in np.argwhere(fixed & (full >= 0) & ~created & created[:, parent]).tolist():
+        excluded.setdefault(int(place[tree, parent[node]]), []).append(int(full[tree, node] - 1) % model.vocabulary)
+    topology = Topology(parents[created], np.broadcast_to(slots, created.shape)[created])
+    numbers = torch.from_numpy(prefixes[created])
+    forest = Forest(topology, (numbers - 1) % model.vocabulary, model.draft[numbers], case.law, excluded)
+    return Drafted(forest, prefixes[created], chances)

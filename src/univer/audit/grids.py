@@ -197,9 +197,10 @@ def small_trees(law: str, count: int, seed: int) -> list[tuple[DraftTree, Tensor
     for number, case in enumerate(family_cases(law, count, seed)):
         model = case.model()
         drafted = first_round(case, model)[-1]
-        tree, targets, _ = drafted.tree(number % len(drafted.chances), model)
-        if len(tree) <= MOST_NODES:
-            trees.append((tree, targets))
+        sizes = np.bincount(drafted.forest.topology.trees)
+        largest = np.nonzero(sizes == sizes.max())[0]
+        if sizes.max() <= MOST_NODES:
+            trees.append(drafted.tree(int(largest[number % len(largest)]), model)[:2])
     return trees
 
 

@@ -56,8 +56,8 @@ class Drafted:
 
 def nodes_of(forest: Forest, number: int) -> slice:
     """The nodes of one tree of a forest."""
-    roots = [*forest.topology.roots.tolist(), len(forest)]
-    return slice(roots[number], roots[number + 1])
+    start, end = np.append(forest.topology.roots, len(forest))[number : number + 2].tolist()
+    return slice(start, end)
 
 
 def tree_of(forest: Forest, nodes: slice) -> DraftTree:
