@@ -18,6 +18,7 @@ from random_trees import random_tree
 from tiny_models import tiny_llama
 from univer import methods, outcome_law
 from univer.bench.folder import RunFolder
+from univer.bench.report.looks import colours, look
 from univer.bench.report.names import title
 from univer.bench.summary import summarise
 from univer.cli import main
@@ -167,7 +168,7 @@ def test_the_rule_of_the_page_has_the_distribution_of_membership_and_passes_the_
     assert outcome_law(tree, target, "follow").allclose(outcome_law(tree, target, "membership"))
 
 
-def test_the_rule_of_the_page_is_listed_and_in_reports_by_its_title(
+def test_the_rule_of_the_page_is_listed_and_in_reports_by_its_title_and_colour(
     added_rule: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     exec(compile(added_rule[0], "adding-a-rule.md", "exec"), {})
@@ -175,6 +176,7 @@ def test_the_rule_of_the_page_is_listed_and_in_reports_by_its_title(
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("follow "))
     assert methods()["follow"].description in line
     assert title("follow (gain)") == "Follow the target (gain)"
+    assert look("follow").colour == methods()["follow"].colour in colours()
 
 
 def test_the_contract_suite_takes_the_rule_of_the_page(added_rule: list[str], tmp_path: Path) -> None:

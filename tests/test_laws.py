@@ -1,14 +1,14 @@
 import pytest
 import torch
 
-from univer.laws import law_from_logits, normalise, ratio, sample, top_tokens
+from univer.laws import distributions_from_logits, normalise, ratio, sample, top_tokens
 
 
 def test_low_precision_logits_give_float32_laws() -> None:
-    laws = law_from_logits(torch.randn(3, 50, generator=torch.Generator().manual_seed(0)).bfloat16())
+    laws = distributions_from_logits(torch.randn(3, 50, generator=torch.Generator().manual_seed(0)).bfloat16())
     assert laws.dtype == torch.float32
     torch.testing.assert_close(laws.sum(-1), torch.ones(3))
-    assert law_from_logits(torch.zeros(2, dtype=torch.float64)).dtype == torch.float64
+    assert distributions_from_logits(torch.zeros(2, dtype=torch.float64)).dtype == torch.float64
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -16,12 +16,12 @@ def test_broken_logits_name_the_step(bad: float) -> None:
     logits = torch.zeros(2, 4)
     logits[1, 2] = bad
     with pytest.raises(ValueError, match="round 3: row 1"):
-        law_from_logits(logits, "round 3")
+        distributions_from_logits(logits, "round 3")
 
 
 def test_a_row_of_minus_infinity_is_an_error() -> None:
     with pytest.raises(ValueError, match="row 0"):
-        law_from_logits(torch.full((1, 4), -float("inf")))
+        distributions_from_logits(torch.full((1, 4), -float("inf")))
 
 
 def test_normalise_keeps_an_empty_row_empty() -> None:

@@ -96,16 +96,16 @@ def test_a_broken_entry_point_takes_no_other_method_away(monkeypatch: pytest.Mon
 
 
 MISFITS = [
-    ("univer", "swor", "2x2", "law 'greedy'"),
-    ("greedy", "iid", "2x2", "law 'greedy'"),
-    ("rrsw", "greedy", "2x2", "law 'swor'"),
-    ("traversal", "iid", "2x2", "law 'swor'"),
-    ("rrs", "swor", "2x2", "law 'iid'"),
-    ("spectr", "greedy", "2x2", "law 'iid'"),
-    ("token", "swor", "2x2", "law 'chain'"),
-    ("block", "fixed", "chain-2", "law 'chain'"),
-    ("mixed", "iid", "2x2", "law 'mixed'"),
-    ("univer-mixed", "iid", "2x2", "law 'mixed'"),
+    ("univer", "swor", "2x2", "sampling scheme 'greedy'"),
+    ("greedy", "iid", "2x2", "sampling scheme 'greedy'"),
+    ("rrsw", "greedy", "2x2", "sampling scheme 'swor'"),
+    ("traversal", "iid", "2x2", "sampling scheme 'swor'"),
+    ("rrs", "swor", "2x2", "sampling scheme 'iid'"),
+    ("spectr", "greedy", "2x2", "sampling scheme 'iid'"),
+    ("token", "swor", "2x2", "sampling scheme 'chain'"),
+    ("block", "fixed", "chain-2", "sampling scheme 'chain'"),
+    ("mixed", "iid", "2x2", "sampling scheme 'mixed'"),
+    ("univer-mixed", "iid", "2x2", "sampling scheme 'mixed'"),
 ]
 
 

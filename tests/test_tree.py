@@ -29,7 +29,7 @@ def test_views() -> None:
 def test_the_sampling_law_leaves_out_fixed_and_dropped_tokens() -> None:
     tree = make(excluded={0: [1]})
     expected = torch.tensor([[0, 0, 2 / 3, 1 / 3, 0]])
-    torch.testing.assert_close(tree.sampling_law(tree.topology.levels[0][0]), expected)
+    torch.testing.assert_close(tree.sampling_distribution(tree.topology.levels[0][0]), expected)
     torch.testing.assert_close(ROW, torch.tensor([0.4, 0.3, 0.2, 0.1, 0.0]))
 
 
@@ -41,7 +41,7 @@ def test_a_tensor_of_rows_equals_a_mapping() -> None:
     rows = torch.stack([ROW, ROW * 0, ROW * 0])
     tree = make(draft_laws=rows)
     torch.testing.assert_close(
-        tree.sampling_law(tree.topology.levels[0][0]), make().sampling_law(tree.topology.levels[0][0])
+        tree.sampling_distribution(tree.topology.levels[0][0]), make().sampling_distribution(tree.topology.levels[0][0])
     )
 
 
@@ -50,7 +50,7 @@ def test_a_fixed_token_may_have_no_probability() -> None:
 
 
 REFUSED = [
-    ({"law": "beam"}, "unknown draft law 'beam'; known are iid"),
+    ({"law": "beam"}, "unknown sampling scheme law='beam'; known are iid"),
     ({"slots": ["root", "fixed", "pinned"]}, "unknown slot 'pinned'"),
     ({"tokens": [9, 0]}, "one entry per node"),
     ({"tokens": [], "parents": [], "slots": []}, "at least the root"),
@@ -60,8 +60,8 @@ REFUSED = [
     ({"slots": ["root", "sampled", "fixed"]}, "fixed child stands after a sampled one"),
     ({"law": "swor"}, "'swor' has no fixed children, node 1"),
     ({"law": "iid"}, "'iid' has no fixed children"),
-    ({"law": "fixed"}, "has 1 sampled children, the draft law 'fixed' allows 0"),
-    ({"slots": ["root", "sampled", "sampled"]}, "has 2 sampled children, the draft law 'greedy' allows 1"),
+    ({"law": "fixed"}, "has 1 sampled children: the sampling scheme 'fixed' allows 0"),
+    ({"slots": ["root", "sampled", "sampled"]}, "has 2 sampled children: the sampling scheme 'greedy' allows 1"),
     ({"slots": ["root", "sampled", "sampled"], "law": "chain"}, "'chain' allows 1"),
     ({"tokens": [9, 2, 2]}, "two children have the same token"),
     ({"tokens": [9, 2, 2], "slots": ["root", "sampled", "sampled"], "law": "swor"}, "two children have the same token"),
@@ -73,10 +73,10 @@ REFUSED = [
     ({"draft_laws": {1: ROW}}, "node 0 has a sampled child"),
     ({"draft_laws": torch.stack([ROW, ROW])}, r"draft_laws must be \[3, V\]"),
     ({"draft_laws": {0: ROW.bfloat16()}}, "float32 or float64"),
-    ({"draft_laws": {0: ROW * 1.01}}, "not a law"),
-    ({"draft_laws": {0: ROW - torch.tensor([0.0, 0.0, 0.0, 0.2, -0.2])}}, "not a law"),
-    ({"draft_laws": {0: ROW * float("nan")}}, "not a law"),
-    ({"tokens": [9, 0, 4]}, "probability 0 under its draft law"),
+    ({"draft_laws": {0: ROW * 1.01}}, "non-negative and sum to 1"),
+    ({"draft_laws": {0: ROW - torch.tensor([0.0, 0.0, 0.0, 0.2, -0.2])}}, "non-negative and sum to 1"),
+    ({"draft_laws": {0: ROW * float("nan")}}, "non-negative and sum to 1"),
+    ({"tokens": [9, 0, 4]}, "probability 0 under its draft distribution"),
     ({"tokens": [9, 0, 5]}, "outside the vocabulary of 5"),
 ]
 
@@ -96,6 +96,8 @@ def test_a_union_needs_one_law_and_keeps_rows() -> None:
     union = Forest.union([make(), make(tokens=[9, 1, 3])])
     assert len(union) == 6
     group = union.topology.levels[0][0]
-    torch.testing.assert_close(union.sampling_law(group)[0], make().sampling_law(make().topology.levels[0][0])[0])
-    with pytest.raises(ValueError, match="share their draft law"):
+    torch.testing.assert_close(
+        union.sampling_distribution(group)[0], make().sampling_distribution(make().topology.levels[0][0])[0]
+    )
+    with pytest.raises(ValueError, match="must have one sampling scheme"):
         Forest.union([make(), make(law="mixed")])

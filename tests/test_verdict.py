@@ -2,8 +2,9 @@ import pytest
 import torch
 
 from random_trees import METHODS, tree_for
-from univer import DraftTree, Forest, decide, methods, outcome_law, verify
+from univer import DraftTree, Forest, methods, outcome_law, verify, verify_forest
 from univer.couplings.order import ORDERS
+from walk import walk
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -17,21 +18,23 @@ def test_the_outcome_law_sums_to_one(method: str, dtype: torch.dtype) -> None:
         assert law.sum().item() == pytest.approx(1, abs=1e-5 if dtype == torch.float32 else 1e-12)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("order", ORDERS)
-def test_verify_and_decide_give_the_same_verdict_for_the_same_coins(method: str, order: str) -> None:
+def test_one_tree_many_trees_and_plain_steps_give_the_same_verdict(method: str, order: str, dtype: torch.dtype) -> None:
     if method == "membership" and order == "gain":
         order = "drawn"
-    trees, targets = zip(*(tree_for(method, seed) for seed in range(20)), strict=True)
+    trees, targets = zip(*(tree_for(method, seed, dtype) for seed in range(20)), strict=True)
     forest, target = Forest.union(trees), torch.cat(targets)
     coins = torch.rand(len(forest), dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     last = torch.rand(len(trees), dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    ends, tokens = decide(forest, target, method, coins, last, order)
+    ends, tokens = verify_forest(forest, target, method, coins, last, order)
     start = 0
     for number, tree in enumerate(trees):
         own = torch.cat([coins[start : start + len(tree)], last[number : number + 1]])
         verdict = verify(tree, targets[number], method, order=order, uniforms=own)
-        assert (verdict.path[-1] if verdict.path else 0) == ends[number] - start
+        end = verdict.path[-1] if verdict.path else 0
+        assert end == ends[number] - start == walk(tree, targets[number], methods()[method], order, own.tolist())
         assert verdict.next_token == tokens[number]
         assert verdict.tokens == tree.tokens[verdict.path].tolist()
         start += len(tree)
@@ -185,7 +188,7 @@ def test_bad_input_is_refused() -> None:
 
 def test_fault_24_laws_of_different_vocabularies_are_refused() -> None:
     tree, target = tree_for("univer", 0)
-    with pytest.raises(ValueError, match="draft laws have 12 tokens and target laws 14"):
+    with pytest.raises(ValueError, match="draft_laws have 12 tokens and target_laws 14"):
         outcome_law(tree, torch.nn.functional.pad(target, (0, 2)), "univer")
     fixed = DraftTree([0, 7], [-1, 0], ["root", "fixed"], {}, "fixed")
     with pytest.raises(ValueError, match="outside the target's vocabulary of 5"):
@@ -204,7 +207,7 @@ def test_rows_that_are_no_laws_are_refused_wherever_they_stand(node: int, fault:
     else:
         target[node] *= 0 if fault == "empty" else 2
     for call in (outcome_law, verify):
-        with pytest.raises(ValueError, match=f"target laws: row {node} is not a law"):
+        with pytest.raises(ValueError, match=f"target_laws: row {node} is not a distribution"):
             call(tree, target, "univer")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from univer.methods import Method, methods, register
 from univer.tree import DraftTree, Forest
-from univer.verdict import Verdict, decide, end_law, outcome_law, verify
+from univer.verdict import Verdict, end_distribution, outcome_law, verify, verify_forest
 
 __version__ = "0.1.0"
 
@@ -15,14 +15,14 @@ __all__ = [
     "Forest",
     "Method",
     "Verdict",
-    "decide",
-    "end_law",
+    "end_distribution",
     "generate",
     "hf",
     "methods",
     "outcome_law",
     "register",
     "verify",
+    "verify_forest",
 ]
 
 

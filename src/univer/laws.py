@@ -1,8 +1,11 @@
-"""Probability rows: from logits to laws, normalisation, the zero-mass guards and sampling, all in one place.
+"""Probability distributions as rows: from logits, normalisation, the zero-mass guards and sampling, all in one place.
 
-A *law* is a row of a floating tensor `[..., V]` with non-negative entries that sum to 1. The same row serves the draw,
-the test and the residual, so every function here keeps the precision it is given (float32 or float64) and none changes
-its input.
+A distribution is a row of a floating tensor `[..., V]` with non-negative entries that sum to 1. The same row serves the
+draw, the test and the residual, so every function here keeps the precision it is given (float32 or float64) and none
+changes its input.
+
+The module is called `laws` after the arguments of the public calls, `draft_laws` and `target_laws`, which are rows of
+this kind.
 """
 
 from __future__ import annotations
@@ -13,63 +16,61 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-LAW_DTYPES = (torch.float32, torch.float64)
+DTYPES = (torch.float32, torch.float64)
 
-# Entries of a row that are looked at together when its largest ones are searched.
+# Entries of a row that are compared together in the search for its largest ones.
 TOP_BLOCK = 64
 # Entries of rows that are worked on together on a CPU.
 CACHE_ENTRIES = 1 << 16
 
 
-def law_from_logits(logits: Tensor, step: str = "the model") -> Tensor:
-    """Turn processed logits into laws, in float32 unless the logits are float64.
+def distributions_from_logits(logits: Tensor, step: str = "the model") -> Tensor:
+    """Turn processed logits into distributions, in float32 unless the logits are float64.
 
     Args:
         logits: `[..., V]`, any floating dtype; `-inf` marks a token of probability 0.
         step: what produced the logits, named in the error message.
 
     Returns:
-        Laws `[..., V]` in float32 (float64 for float64 logits).
+        Distributions `[..., V]` in float32 (float64 for float64 logits).
 
     Raises:
         ValueError: a row has a NaN, a `+inf`, or is `-inf` everywhere.
 
     Example:
-        >>> law_from_logits(torch.tensor([0.0, float("-inf")]))
+        >>> distributions_from_logits(torch.tensor([0.0, float("-inf")]))
         tensor([1., 0.])
     """
-    laws = torch.softmax(logits if logits.dtype == torch.float64 else logits.float(), dim=-1)
-    # A NaN, a +inf and an all -inf row each turn the whole row into NaN, so one column tells.
-    if laws.numel() and bool(laws[..., 0].isnan().any()):
-        row = int(laws[..., 0].reshape(-1).isnan().nonzero()[0])
-        raise ValueError(
-            f"{step}: row {row} of the logits has a NaN or +inf, or is -inf everywhere; no law can be formed"
-        )
-    return laws
+    rows = torch.softmax(logits if logits.dtype == torch.float64 else logits.float(), dim=-1)
+    # A NaN, a +inf and an all -inf row each turn the whole row into NaN, so one column is enough to check.
+    if rows.numel() and bool(rows[..., 0].isnan().any()):
+        row = int(rows[..., 0].reshape(-1).isnan().nonzero()[0])
+        raise ValueError(f"{step}: row {row} of the logits has a NaN or +inf, or is -inf everywhere")
+    return rows
 
 
-def check_laws(rows: Tensor, what: str) -> None:
-    """Refuse rows that are no laws: a negative entry, a NaN, or a sum further than 1e-4 from 1.
+def check_distributions(rows: Tensor, what: str) -> None:
+    """Raise if a row is not a distribution: a negative entry, a NaN, or a sum further than 1e-4 from 1.
 
-    One look at the device for all rows.
+    One transfer from the device for all rows.
 
     Args:
-        rows: `[n, V]`.
+        rows: `[n, V]`, float32 or float64.
         what: what the rows are, for the message.
 
     Raises:
         ValueError: with the number of the first such row.
 
     Example:
-        >>> check_laws(torch.tensor([[0.5, 0.5], [2.0, -1.0]]), "target laws")
+        >>> check_distributions(torch.tensor([[0.5, 0.5], [2.0, -1.0]]), "target_laws")
         Traceback (most recent call last):
         ...
-        ValueError: target laws: row 1 is not a law (non-negative, no NaN, summing to 1 within 1e-4)
+        ValueError: target_laws: row 1 is not a distribution (non-negative, no NaN, summing to 1 within 1e-4)
     """
     sound = ((rows.sum(-1) - 1).abs() <= 1e-4) & (rows.amin(-1) >= 0)
     if not bool(sound.all()):
         row = int((~sound).nonzero()[0])
-        raise ValueError(f"{what}: row {row} is not a law (non-negative, no NaN, summing to 1 within 1e-4)")
+        raise ValueError(f"{what}: row {row} is not a distribution (non-negative, no NaN, summing to 1 within 1e-4)")
 
 
 def normalise(weights: Tensor) -> Tensor:
@@ -90,7 +91,14 @@ def normalise(weights: Tensor) -> Tensor:
 
 
 def positive(denominator: Tensor) -> Tensor:
-    """Replace zeros by ones, so that `0 / positive(0) = 0`."""
+    """Replace zeros by ones, so that `0 / positive(0) = 0`.
+
+    Args:
+        denominator: non-negative tensor of any shape.
+
+    Returns:
+        A new tensor of the same shape and dtype.
+    """
     return denominator.masked_fill(denominator <= 0, 1)
 
 
@@ -131,7 +139,7 @@ def sample(rows: Tensor, uniforms: Tensor) -> Tensor:
     """
     tokens, alive = draw(rows, uniforms)
     if not bool(alive.all()):
-        raise ValueError("cannot draw a token: a law has no mass or contains a NaN")
+        raise ValueError("cannot draw a token: a distribution has no mass or contains a NaN")
     return tokens
 
 
@@ -151,10 +159,10 @@ def draw(rows: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
     """
     uniforms = uniforms.to(device=rows.device, dtype=torch.float64).unsqueeze(-1)
     parts = []
-    for part, coins in zip(cache_blocks(rows), cache_blocks(rows, uniforms), strict=True):
+    for part, uniform in zip(cache_blocks(rows), cache_blocks(rows, uniforms), strict=True):
         cumulative = part.cumsum(-1, dtype=torch.float64)
         total = cumulative[:, -1:].contiguous()
-        token = torch.searchsorted(cumulative, coins * total, right=True)
+        token = torch.searchsorted(cumulative, uniform * total, right=True)
         # u * total may round up to total itself; the last token with mass is the one meant.
         last = torch.searchsorted(cumulative, total, right=False)
         parts.append((torch.minimum(token, last).squeeze(-1), (total > 0).squeeze(-1)))
@@ -166,10 +174,10 @@ def entropy(rows: Tensor) -> Tensor:
     """`-sum_x Q(x) log Q(x)` in nats.
 
     Args:
-        rows: laws `[n, V]`.
+        rows: distributions `[n, V]`.
 
     Returns:
-        `[n]`.
+        `[n]`, in the dtype of the rows.
 
     Example:
         >>> entropy(torch.tensor([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]))
@@ -185,6 +193,9 @@ def cache_blocks(rows: Tensor, other: Tensor | None = None) -> Sequence[Tensor]:
     Args:
         rows: `[n, V]`.
         other: `[n, ...]`, cut likewise in place of `rows`.
+
+    Returns:
+        Views of consecutive rows.
     """
     count = max(1, CACHE_ENTRIES // max(1, rows.shape[1])) if rows.device.type == "cpu" else max(1, len(rows))
     return torch.split(rows if other is None else other, count)

@@ -49,7 +49,7 @@ class Colour:
                 raise ValueError(f"a colour is written as #rrggbb in lower case, got {value!r}")
 
 
-# One hue for each one-step rule, told apart also by readers with a colour vision deficiency, and with the contrast that
+# One hue for each one-step rule, distinct also for readers with a colour vision deficiency, and with the contrast that
 # text needs. The two methods of one rule share it: reports draw the lifted one filled and the stepwise one hollow.
 MAXIMAL = Colour("#805625", "#ecbb44")
 REJECTION = Colour("#5674b8", "#8ed4fc")
@@ -110,8 +110,9 @@ class Method:
         for group in (group for level in forest.topology.levels for group in level):
             if not self.rule.fits(forest.law, group.fixed, group.sampled):
                 raise ValueError(
-                    f"the method {self.name!r} needs a tree drawn by the law {self.draft_law!r}: node {group.nodes[0]} "
-                    f"of this {forest.law!r} tree has {group.fixed} fixed and {group.sampled} sampled children"
+                    f"the method {self.name!r} needs a tree drawn by the sampling scheme {self.draft_law!r}: node "
+                    f"{group.nodes[0]} of this {forest.law!r} tree has {group.fixed} fixed and {group.sampled} sampled "
+                    "children"
                 )
         if order not in ORDERS:
             raise ValueError(f"unknown sibling order {order!r}; known are {', '.join(ORDERS)}")

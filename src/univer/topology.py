@@ -22,8 +22,8 @@ class Group:
     """Inner nodes of one depth that have the same numbers of fixed and of sampled children.
 
     Attributes:
-        nodes: node ids `[n]`.
-        children: ids of their children in the order drawn `[n, fixed + sampled]`.
+        nodes: node ids, `[n]`.
+        children: ids of their children in the order drawn, `[n, fixed + sampled]`.
         fixed: number of fixed children (they come first).
         sampled: number of sampled children.
     """
@@ -38,8 +38,8 @@ class Topology:
     """Parents, slots and derived index tables of a forest; node ids are global over its trees.
 
     Args:
-        parents: `[M]`, -1 for a root; parents come before children.
-        slots: `[M]` of `ROOT`, `FIXED`, `SAMPLED`.
+        parents: `[M]` int64, -1 for a root; parents come before children.
+        slots: `[M]` int64 of `ROOT`, `FIXED`, `SAMPLED`.
 
     Raises:
         ValueError: a parent does not come before its child.
@@ -101,7 +101,10 @@ class Topology:
         """Split inner nodes into groups of equal numbers of fixed and sampled children, their order kept.
 
         Args:
-            nodes: ids of nodes that have children.
+            nodes: ids of nodes that have children, `[n]`.
+
+        Returns:
+            The groups, those with fewer fixed children first.
         """
         base = int(self.child_counts.max(initial=0)) + 1
         kinds = self.fixed_counts[nodes] * base + self.child_counts[nodes]

@@ -1,4 +1,4 @@
-"""Drafted trees: the tokens, how each was drawn, and the laws they were drawn from."""
+"""Drafted trees: the tokens, how each was drawn, and the distributions they were drawn from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from univer.laws import LAW_DTYPES, positive
+from univer.laws import DTYPES, positive
 from univer.topology import FIXED, ROOT, SAMPLED, SLOT_NAMES, Group, Ints, Topology
 
 DRAFT_LAWS = ("iid", "swor", "fixed", "greedy", "mixed", "chain")
@@ -19,14 +19,14 @@ Rows = Tensor | Mapping[int, Tensor]
 class Forest:
     """One or several drafted trees as flat arrays; what the couplings work on.
 
-    Node ids are global over the trees. Nothing is checked here: `DraftTree` checks one tree, and `Forest.union` and
-    whoever builds a forest by hand vouch for the rest.
+    Node ids are global over the trees. Nothing is checked here: `DraftTree` checks one tree, and code that builds a
+    forest by hand is responsible for the same invariants.
 
     Args:
         topology: parents and slots.
         tokens: `[M]` int64, on the device where the work is to be done.
         draft_laws: row `Q_v` of every node with a sampled child, as a tensor `[M, V]` or a mapping node -> `[V]`.
-        law: name of the draft law (`DRAFT_LAWS`).
+        law: name of the sampling scheme, one of `DRAFT_LAWS`.
         excluded: tokens that were fixed children of a node at draw time and have been dropped since.
         planned: whether the slots of a child are those planned before any token below its siblings was drawn.
     """
@@ -55,14 +55,14 @@ class Forest:
         """Where the tokens lie and the work is done."""
         return self.tokens.device
 
-    def sampling_law(self, group: Group) -> Tensor:
+    def sampling_distribution(self, group: Group) -> Tensor:
         """`S_v`: `Q_v` without fixed children and dropped tokens, renormalised.
 
         Args:
             group: nodes with sampled children.
 
         Returns:
-            A new tensor `[n, V]`; a row is all zero where nothing is left.
+            A new tensor `[n, V]` in the dtype of the draft distributions; a row is all zero where nothing is left.
         """
         fixed = self.tokens[index(group.children[:, : group.fixed], self.device)]
         weights = rows_of(self.draft_laws, group.nodes, self.device).scatter(1, fixed, 0.0)
@@ -76,14 +76,20 @@ class Forest:
 
     @staticmethod
     def union(trees: Sequence[Forest]) -> Forest:
-        """Put trees of one draft law side by side; rows are shared, not copied.
+        """Put trees of one sampling scheme into one forest; rows are shared, not copied.
+
+        Args:
+            trees: at least one.
+
+        Returns:
+            The forest, its nodes in the order of the trees.
 
         Raises:
-            ValueError: the trees were drawn by different laws.
+            ValueError: the trees were drawn by different sampling schemes.
         """
         laws = {tree.law for tree in trees}
         if len(laws) != 1:
-            raise ValueError(f"trees of one forest must share their draft law, got {sorted(laws)}")
+            raise ValueError(f"trees of one forest must have one sampling scheme, got {sorted(laws)}")
         rows: dict[int, Tensor] = {}
         excluded: dict[int, Sequence[int]] = {}
         offset = 0
@@ -98,25 +104,25 @@ class Forest:
 
 
 class DraftTree(Forest):
-    """One drafted tree, checked against its draft law.
+    """One drafted tree, checked against its sampling scheme.
 
     Node 0 is the root, the last committed token. Siblings stand in the order in which they were drawn, fixed ones
     first. `S_v` is `Q_v` without the tokens of the node's fixed children and of `excluded[v]`, renormalised; a sampled
-    child must have had positive probability when it was drawn. Whether the tree *grew* lawfully (the slots of a node
-    decided at one moment, before anything below it was drawn) cannot be seen in the finished tree;
-    `univer.drafting.builder.TreeBuilder` enforces it while it grows.
+    child must have had positive probability when it was drawn. Whether the tree kept the growth rule (the slots of a
+    node decided at one moment, before anything below it was drawn) cannot be seen in the finished tree;
+    `univer.drafting.builder.TreeBuilder` enforces it while the tree grows.
 
     Args:
-        tokens: `[N]` token ids; `tokens[0]` is the last committed token.
-        parents: `[N]` parent ids, `parents[0] == -1`, every parent before its children.
+        tokens: token ids `[N]`, int64; `tokens[0]` is the last committed token.
+        parents: parent ids `[N]`, int64, `parents[0] == -1`, every parent before its children.
         slots: `[N]` of `"root"` (node 0), `"fixed"` and `"sampled"`.
         draft_laws: the row `Q_v` (`[V]`, float32 or float64, sums to 1 within 1e-4) of every node that has a sampled
             child, as a mapping node -> row or a tensor `[N, V]`.
-        law: name of the draft law, one of `DRAFT_LAWS`.
+        law: name of the sampling scheme, one of `DRAFT_LAWS`.
         excluded: per node (a mapping, or one entry for every node), tokens that were its fixed children at draw time
             and have been dropped since.
         planned: False for a tree whose expansions of one level were not decided together before any token of the next
-            level was drawn; such a tree refuses the sibling order `gain`.
+            level was drawn; the sibling order `gain` is not supported for such a tree.
 
     Raises:
         ValueError: the arrays do not form such a tree; the message names the node.
@@ -126,7 +132,7 @@ class DraftTree(Forest):
         >>> tree = DraftTree([7, 2, 0], [-1, 0, 0], ["root", "fixed", "sampled"], {0: row}, "greedy")
         >>> tree.children
         [[1, 2], [], []]
-        >>> tree.sampling_law(tree.topology.levels[0][0])
+        >>> tree.sampling_distribution(tree.topology.levels[0][0])
         tensor([[0.6000, 0.4000, 0.0000]])
     """
 
@@ -142,7 +148,7 @@ class DraftTree(Forest):
         planned: bool = True,
     ) -> None:
         if law not in DRAFT_LAWS:
-            raise ValueError(f"unknown draft law {law!r}; known are {', '.join(DRAFT_LAWS)}")
+            raise ValueError(f"unknown sampling scheme law={law!r}; known are {', '.join(DRAFT_LAWS)}")
         if unknown := set(slots) - set(SLOT_NAMES):
             raise ValueError(f"unknown slot {min(unknown)!r}; known are {', '.join(SLOT_NAMES)}")
         if not len(tokens) == len(parents) == len(slots) > 0:
@@ -196,13 +202,14 @@ class DraftTree(Forest):
             raise ValueError(f"node {parent}: a fixed child stands after a sampled one; fixed children are drawn first")
         if self.law in ("iid", "swor", "chain") and (slots == FIXED).any():
             raise ValueError(
-                f"the draft law {self.law!r} has no fixed children, node {int(np.argmax(slots == FIXED))} is one"
+                f"the sampling scheme {self.law!r} has no fixed children, node {int(np.argmax(slots == FIXED))} is one"
             )
         most = {"fixed": 0, "greedy": 1, "chain": 1}.get(self.law)
         if most is not None and (sampled_counts > most).any():
             node = int(np.argmax(sampled_counts > most))
             raise ValueError(
-                f"node {node} has {sampled_counts[node]} sampled children, the draft law {self.law!r} allows {most}"
+                f"node {node} has {sampled_counts[node]} sampled children: the sampling scheme {self.law!r} allows "
+                f"{most}"
             )
         for node, dropped in self.excluded.items():
             if not 0 <= node < len(self):
@@ -211,12 +218,12 @@ class DraftTree(Forest):
                 raise ValueError(f"node {node}: excluded holds {min(dropped)}, which is no token; leave fillers out")
 
     def _check_draws(self) -> None:
-        """Tokens of siblings against each other, against what was dropped and against their laws."""
+        """Tokens of siblings against each other, against what was dropped and against their distributions."""
         parents, tokens = self.topology.parents, self.tokens.cpu().numpy()
         drawn = list(zip(parents.tolist(), tokens.tolist(), strict=True))
         if self.law != "iid" and len(set(drawn)) < len(drawn):
             parent = next(pair for number, pair in enumerate(drawn) if pair in drawn[:number])[0]
-            raise ValueError(f"node {parent}: two children have the same token; only the law 'iid' repeats tokens")
+            raise ValueError(f"node {parent}: two children have the same token, which only the scheme 'iid' draws")
         for node, dropped in self.excluded.items():
             if any((node, token) in drawn for token in dropped):
                 raise ValueError(f"node {node}: an excluded token is a child")
@@ -234,25 +241,23 @@ class DraftTree(Forest):
         if isinstance(self.draft_laws, Tensor) and (self.draft_laws.dim() != 2 or len(self.draft_laws) != len(self)):
             raise ValueError(f"draft_laws must be [{len(self)}, V], got {list(self.draft_laws.shape)}")
         rows = rows_of(self.draft_laws, nodes, self.device)
-        if rows.dtype not in LAW_DTYPES:
-            raise ValueError(f"draft laws must be float32 or float64, got {rows.dtype}: convert before drawing")
+        if rows.dtype not in DTYPES:
+            raise ValueError(f"draft_laws must be float32 or float64, got {rows.dtype}: convert before drawing")
         vocabulary = rows.shape[1]
         for node in nodes.tolist():
             if max(self.excluded.get(node, (0,))) >= vocabulary:
                 raise ValueError(f"node {node}: an excluded token lies outside the vocabulary of {vocabulary}")
         if tokens.min() < 0 or tokens.max() >= vocabulary:
-            raise ValueError(f"a sampled token lies outside the vocabulary of {vocabulary} of its draft law")
+            raise ValueError(f"a sampled token lies outside the vocabulary of {vocabulary} of draft_laws")
         sound = ((rows.sum(-1) - 1).abs() <= 1e-4) & (rows.amin(-1) >= 0)
         possible = rows[index(places, self.device), index(tokens, self.device)] > 0
-        # One look at the device for all rows.
+        # One transfer from the device for all rows.
         if not bool(sound.all() & possible.all()):
             if not bool(sound.all()):
                 node = nodes[int(sound.int().argmin())]
-                raise ValueError(
-                    f"the draft law of node {node} is not a law: non-negative and summing to 1 within 1e-4"
-                )
+                raise ValueError(f"the draft distribution of node {node} must be non-negative and sum to 1 within 1e-4")
             node = nodes[places[int(possible.int().argmin())]]
-            raise ValueError(f"node {node}: a sampled child has probability 0 under its draft law")
+            raise ValueError(f"node {node}: a sampled child has probability 0 under its draft distribution")
 
 
 def places_of(wanted: Ints, nodes: Ints) -> Ints:
@@ -267,12 +272,15 @@ def index(ids: Ints, device: torch.device) -> Tensor:
 
 
 def rows_of(rows: Rows, nodes: Ints, device: torch.device) -> Tensor:
-    """Rows of the given nodes `[n, V]`; a view where the nodes are consecutive rows of a tensor.
+    """Rows of some nodes; a view where the nodes are consecutive rows of a tensor.
 
     Args:
         rows: `[M, V]` or a mapping node -> `[V]`.
-        nodes: node ids `[n]`.
-        device: where the index is needed.
+        nodes: node ids `[n]`, at least one.
+        device: where the rows are.
+
+    Returns:
+        `[n, V]`.
     """
     if not isinstance(rows, Tensor):
         return torch.stack([rows[node] for node in nodes.tolist()])

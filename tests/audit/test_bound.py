@@ -5,17 +5,17 @@ import pytest
 import univer
 from univer.audit.bound import TOLERANCE, BoundTooLargeError, accepted_length_bound
 from univer.audit.cases import Case, Plan, family_cases
-from univer.audit.rounds import Enumeration
+from univer.audit.enumeration import first_round, two_rounds
 
 
 def bound(case: Case) -> float:
-    enumeration = Enumeration(case)
-    return accepted_length_bound(enumeration.first, enumeration.model, case.depth)
+    model = case.model()
+    return accepted_length_bound(first_round(case, model), model, case.depth)
 
 
 def accepted(case: Case, method: str) -> float:
     law = univer.methods()[method]
-    return Enumeration(case).measure(lambda forest, targets: univer.outcome_law(forest, targets, law)).accepted
+    return two_rounds(case).measure(lambda forest, targets: univer.outcome_law(forest, targets, law)).accepted
 
 
 def test_block_is_optimal_on_chains_and_token_verification_is_not() -> None:
@@ -47,6 +47,6 @@ def test_one_node_by_hand() -> None:
 
 
 def test_a_programme_that_is_too_large_is_refused() -> None:
-    enumeration = Enumeration(family_cases("swor", 2, seed=0)[1])
+    case = family_cases("swor", 2, seed=0)[1]
     with pytest.raises(BoundTooLargeError, match="variables"):
-        accepted_length_bound(enumeration.first, enumeration.model, 2, most=10)
+        accepted_length_bound(first_round(case, case.model()), case.model(), 2, most=10)

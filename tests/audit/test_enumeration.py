@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from univer.audit.cases import FAMILIES, family_cases
-from univer.audit.enumeration import count_trees, drafted_trees
+from univer.audit.enumeration import TooManyTreesError, drafted_trees, first_round, two_rounds
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth.static import StaticGrowth
 from univer.tree import SAMPLED
@@ -19,11 +19,11 @@ def test_every_enumerated_tree_is_drawn_by_the_coins_of_its_cell(family: str) ->
         if case.depth > 2:
             continue
         model = case.model()
-        groups = drafted_trees(case, model, np.zeros(1, dtype=np.int64))
+        groups = first_round(case, model)
         assert sum(group.chances.sum() for group in groups) == pytest.approx(1, abs=1e-12)
         for group in groups:
-            for number in range(0, len(group.chances), max(1, len(group.chances) // 8)):
-                tree, _ = group.tree(number, model)
+            for number in range(0, len(group.chances), max(1, len(group.chances) // 40)):
+                tree, _, _ = group.tree(number, model)
                 volume, builder, growth = 1.0, TreeBuilder(0, case.law), StaticGrowth(case.shape)
                 prefixes = {0: 0}
                 nodes = growth.frontier(builder, [0])
@@ -73,31 +73,31 @@ def test_enumerated_trees_are_laws_over_checked_trees(family: str) -> None:
         )
         np.testing.assert_allclose(totals, 1, atol=1e-12)
         for group in groups:
-            tree, laws = group.tree(0, model)
-            assert laws.shape == (len(tree), case.vocabulary)
-            assert tree.law == case.law
+            for number in range(0, len(group.chances), max(1, len(group.chances) // 20)):
+                tree, targets, _ = group.tree(number, model)
+                assert targets.shape == (len(tree), case.vocabulary)
+                assert tree.law == case.law
 
 
 def test_dropped_fixed_children_stay_excluded() -> None:
     case = family_cases("dropped", 1, seed=0)[0]
-    groups = drafted_trees(case, case.model(), np.zeros(1, dtype=np.int64))
+    groups = first_round(case, case.model())
     # The second fixed child of each node one above the leaves is gone: 1 fixed and 1 sampled remain of 2 and 1.
     for group in groups:
-        tree, _ = group.tree(0, case.model())
-        for node, tokens in tree.excluded.items():
-            assert len(tokens) == 1
-            assert sum(tree.slots[child] == "fixed" for child in tree.children[node]) == 1
+        for number in range(len(group.chances)):
+            tree, _, _ = group.tree(number, case.model())
+            for node, tokens in tree.excluded.items():
+                assert len(tokens) == 1
+                assert sum(tree.slots[child] == "fixed" for child in tree.children[node]) == 1
     assert any(group.forest.excluded for group in groups)
 
 
-def test_the_limit_looks_at_every_prefix_of_both_rounds() -> None:
+def test_the_limit_is_on_the_trees_of_every_prefix_of_both_rounds() -> None:
     for case in [*family_cases("swor", 9, 0), *family_cases("greedy", 9, 0)]:
-        model, length = case.model(), case.depth + 1
-        starts = np.arange(model.first(length + 1))
-        most = max(np.bincount(np.concatenate([group.starts for group in drafted_trees(case, model, starts)])))
-        assert count_trees(case, 5_000) >= most
-        assert count_trees(case, 1) > 1 or most == 1
-    full = replace(case, kind="smooth")
-    trees = drafted_trees(full, full.model(), np.zeros(1, dtype=np.int64))
-    assert count_trees(full, 5_000) == sum(len(group.chances) for group in trees)
-    assert any((group.forest.topology.slots == SAMPLED).any() for group in trees)
+        parts = two_rounds(case).parts
+        most = max(np.bincount(np.concatenate([part.starts for part in parts])))
+        assert len(two_rounds(case, most=most).parts) == len(parts)
+        with pytest.raises(TooManyTreesError, match=f"more than {most - 1} drafted trees"):
+            two_rounds(case, most=most - 1)
+    full = replace(family_cases("greedy", 1, 0)[0], kind="smooth")
+    assert any((group.forest.topology.slots == SAMPLED).any() for group in first_round(full, full.model()))

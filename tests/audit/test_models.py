@@ -39,4 +39,4 @@ def test_the_target_continues_what_was_put_out() -> None:
     mass[1], mass[5], mass[6] = 0.5, 0.2, 0.3  # "0", "1 0" and "1 1"
     row = model.target[1].numpy()
     np.testing.assert_allclose(model.extended(mass, 2), [0.5 * row[0], 0.5 * row[1], 0.2, 0.3])
-    np.testing.assert_allclose(model.output_law(2).sum(), 1)
+    np.testing.assert_allclose(model.output_distribution(2).sum(), 1)

@@ -1,46 +1,36 @@
-"""Counted decisions, and the test that judges them."""
+"""Counted verdicts."""
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 import univer
-from univer.audit.decision import method_decide
-from univer.audit.montecarlo import count_decisions, differing_verdicts, fixed_trees
-from univer.audit.statistics import FAMILY_LEVEL, fit_p_value
+from univer.audit.checks import FAMILY_LEVEL
+from univer.audit.grids import verify_by
+from univer.audit.montecarlo import count_verdicts, fixed_trees
 from univer.tree import Forest
-
-
-def test_p_values_of_the_right_law_are_spread_and_of_a_wrong_one_small() -> None:
-    rng = np.random.default_rng(0)
-    law = np.array([0.5, 0.3, 0.2 - 1e-5, 1e-5, 0.0])
-    p_values = np.array([fit_p_value(rng.multinomial(20_000, law), law) for _ in range(400)])
-    assert 0.4 < p_values.mean() < 0.6
-    assert (p_values < 0.05).mean() < 0.1
-    assert fit_p_value(rng.multinomial(20_000, [0.52, 0.28, 0.2, 0, 0]), law) < FAMILY_LEVEL
-    assert fit_p_value(np.array([5, 3, 2, 0, 1]), law) == 0
+from walk import walk
 
 
 @pytest.mark.parametrize("name", ["token", "rrs-lifted", "traversal", "spectr", "univer", "univer-mixed", "membership"])
-def test_decisions_are_counted_as_the_outcome_law_says(name: str) -> None:
+def test_verdicts_are_counted_as_the_outcome_law_says(name: str) -> None:
     method = univer.methods()[name]
     for tree, targets in fixed_trees(method.draft_law, seed=2):
         law = univer.outcome_law(tree, targets, method)
-        assert count_decisions(tree, targets, law, method_decide(method), 4_000, seed=1) > 1e-5
+        assert count_verdicts(tree, targets, law, verify_by(method), 4_000, seed=1) > 1e-5
+        coins = torch.rand(40, len(tree) + 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        for row in coins:
+            verdict = univer.verify(tree, targets, name, uniforms=row)
+            end = verdict.path[-1] if verdict.path else 0
+            assert end == walk(tree, targets, method, method.order, row.tolist())
 
-        def one(tree, targets, row):  # type: ignore[no-untyped-def]
-            return univer.verify(tree, targets, name, uniforms=row)
 
-        assert differing_verdicts(tree, targets, method_decide(method), one, 40, seed=1) == 0
-
-
-def test_a_decision_that_ignores_a_test_is_counted_out() -> None:
+def test_a_verification_that_skips_a_test_is_found_by_counting() -> None:
     tree, targets = next(iter(fixed_trees("greedy", seed=2)))
     law = univer.outcome_law(tree, targets, "univer")
 
     def eager(forest: Forest, laws: Tensor, uniforms: Tensor, token_uniforms: Tensor) -> tuple[Tensor, Tensor]:
-        return univer.decide(forest, laws, "univer", uniforms * 0.9, token_uniforms)
+        return univer.verify_forest(forest, laws, "univer", uniforms * 0.9, token_uniforms)
 
-    assert count_decisions(tree, targets, law, eager, 4_000, seed=1) < FAMILY_LEVEL
+    assert count_verdicts(tree, targets, law, eager, 4_000, seed=1) < FAMILY_LEVEL
     assert torch.isclose(law.sum(), torch.tensor(1.0))

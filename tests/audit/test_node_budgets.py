@@ -6,7 +6,7 @@ import pytest
 
 import univer
 from univer.audit.models import make_model
-from univer.audit.node_budgets import BUDGETS, BudgetedRounds
+from univer.audit.node_budgets import BUDGETS, budgeted_rounds
 from univer.audit.tree_policies import BUDGETED
 from univer.drafting.growth.parse import parse_tree
 from univer.tree import Forest
@@ -24,11 +24,11 @@ def test_every_round_has_trees_of_its_own_budget(text: str, law: str, vocabulary
     most = 2 if law == "chain" else max(BUDGETS)
     assert policy.max_nodes >= most
     model = make_model("smooth", vocabulary, 2 * (policy.max_depth + 1), 2)
-    rounds = BudgetedRounds(model, policy.start(law, greedy=False), policy.max_depth)
-    assert max(_sizes(rounds.first.forest)) == min(BUDGETS[0], most)
+    rounds = budgeted_rounds(model, policy.start(law, greedy=False), policy.max_depth)
+    (first,), (second,) = rounds.first, rounds.second or ()
+    assert max(_sizes(first.forest)) == min(BUDGETS[0], most)
     largest: dict[int, int] = {}
-    roots = rounds.second.forest.topology.roots
-    for start, size in zip(rounds.second.starts[roots].tolist(), _sizes(rounds.second.forest), strict=True):
+    for start, size in zip(second.starts.tolist(), _sizes(second.forest), strict=True):
         budget = BUDGETS[1 + start % (len(BUDGETS) - 1)]
         largest[budget] = max(size, largest.get(budget, 0))
     assert largest == {budget: min(budget, most) for budget in BUDGETS[1:]}
@@ -36,10 +36,10 @@ def test_every_round_has_trees_of_its_own_budget(text: str, law: str, vocabulary
 
 def test_chances_of_the_second_round_add_up_after_every_text() -> None:
     model = make_model("smooth", 3, 6, 0)
-    rounds = BudgetedRounds(model, parse_tree("2x2").start("swor", greedy=False), 2)
-    roots = rounds.second.forest.topology.roots
+    rounds = budgeted_rounds(model, parse_tree("2x2").start("swor", greedy=False), 2)
+    (second,) = rounds.second or ()
     total: dict[int, float] = {}
-    for start, chance in zip(rounds.second.starts[roots].tolist(), rounds.second.chances[roots].tolist(), strict=True):
+    for start, chance in zip(second.starts.tolist(), second.chances.tolist(), strict=True):
         total[start] = total.get(start, 0.0) + chance
     assert sorted(total) == list(range(1, model.first(4)))
     assert list(total.values()) == pytest.approx([1.0] * len(total))
@@ -48,7 +48,7 @@ def test_chances_of_the_second_round_add_up_after_every_text() -> None:
 def test_an_error_of_the_second_round_alone_is_seen() -> None:
     """A rule that is wrong on trees of the larger budget only, which the first round never has."""
     model = make_model("smooth", 3, 6, 0)
-    rounds = BudgetedRounds(model, parse_tree("2x2").start("greedy", greedy=False), 2, budgets=(1, 1, 4))
+    rounds = budgeted_rounds(model, parse_tree("2x2").start("greedy", greedy=False), 2, budgets=(1, 1, 4))
 
     def outcome(forest, targets):  # type: ignore[no-untyped-def]
         return univer.outcome_law(forest, targets if max(_sizes(forest)) == 1 else targets.flip(1), "univer")

@@ -20,7 +20,7 @@ def test_a_few_methods_pass_and_the_report_is_plain_data() -> None:
     assert report.ok, report.faults
     assert {row.method for row in report.rows} == set(names)
     assert {(row.method, row.order) for row in report.rows} >= {("univer", "drawn"), ("univer", "gain")}
-    assert {"enumeration", "decisions", "tree policies"} == set(steps)
+    assert {"enumeration", "verification", "tree policies"} == set(steps)
     assert {(row.policy.partition(":")[0], row.draft_law) for row in report.policies} >= {
         *(("grow", law) for law in ("greedy", "chain", "fixed")),
         ("eagle2", "fixed"),
@@ -43,7 +43,7 @@ def test_a_wrong_method_has_faults_and_one_that_says_so_has_none() -> None:
     wrong = replace(univer.methods()["univer"], name="wrong", rule=SoftmaxedResidual())
     report = audit([wrong], cases=3, quick=True)
     assert not report.ok
-    assert "law error over two rounds" in report.faults[0]
+    assert "error of the output distribution of two rounds" in report.faults[0]
     lossy = audit([replace(wrong, exact=False)], cases=3, quick=True)
     assert lossy.ok
     assert not lossy.rows[0].exact
@@ -64,8 +64,8 @@ def test_twins_and_relations_count_as_faults() -> None:
     )
     report.policies.append(PolicyRow("grow", "greedy", 5, 1, 1, 1e-3))
     report.policies.append(PolicyRow("2x2", "swor", 5, 1, 1, 1e-3, (3, 1, 2)))
-    assert report.faults[0] == "tree policy grow (greedy): law error over all its trees: 0.001"
-    assert report.faults[1].startswith("tree policy 2x2 (swor, budgets 3, then 1 or 2): law error")
+    assert report.faults[0] == "tree policy grow (greedy): error of the output distribution over all its trees: 0.001"
+    assert report.faults[1].startswith("tree policy 2x2 (swor, budgets 3, then 1 or 2): error of the")
     assert report.faults[2:] == ["broken twin not caught: t", "relation does not hold: a never below b"]
     assert not report.ok
 
@@ -87,7 +87,7 @@ class NoLaw(Membership):
 def test_a_rule_that_gives_no_law_somewhere_has_faults(spoil: float) -> None:
     wrong = univer.Method("no-law", NoLaw(spoil), Lifted(), "wrong on purpose", exact=False)
     report = audit([wrong, "membership"], cases=3, quick=True)
-    assert any("outcome law" in fault for fault in report.rows[0].faults)
+    assert any("outcome distribution" in fault for fault in report.rows[0].faults)
     assert not next(row for row in report.rows if row.method == "membership").faults
 
 

@@ -16,7 +16,8 @@ def test_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     row = next(line for line in printed.splitlines() if line.startswith("token"))
     assert row.split()[:4] == ["token", "drawn", "yes", "2"]
-    assert "1 exact methods; as it must be" in printed
+    assert "passed: the method is exact" in printed
+    assert "at bound: cases without a gap" in printed
     assert "token attains the bound: depth 1" not in printed  # no such case among two
 
 
@@ -59,7 +60,7 @@ def test_a_wrong_rule_of_somebody_else_exits_with_1(
     (tmp_path / "their_rule.py").write_text("def always_the_target(tree, laws):\n    return laws / len(tree)\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert run(["audit", "--against", "their_rule:always_the_target", "--cases", "2"]) == 1
+    assert run(["audit", "--function", "their_rule:always_the_target", "--cases", "2"]) == 1
     assert "FAULT" in capsys.readouterr().out
 
 
@@ -68,11 +69,11 @@ def test_a_wrong_rule_of_somebody_else_exits_with_1(
     [
         (["nonsense", "--output", "kept"], "unknown method"),
         (["token", "token"], "named twice"),
-        (["--draft-law", "swor"], "belongs to --against"),
-        (["token", "--against", "a:b"], "not both"),
-        (["--against", "nonsense"], "package.module:function"),
-        (["--against", "a:b", "--dtype", "float32"], "does not go with"),
-        (["--against", "a:b", "--output", "kept"], "does not go with"),
+        (["--draft-law", "swor"], "belongs to --function"),
+        (["token", "--function", "a:b"], "not both"),
+        (["--function", "nonsense"], "package.module:function"),
+        (["--function", "a:b", "--dtype", "float32"], "does not go with"),
+        (["--function", "a:b", "--output", "kept"], "does not go with"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(

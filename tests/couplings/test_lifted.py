@@ -35,7 +35,7 @@ def reference(tree: DraftTree, target: torch.Tensor) -> torch.Tensor:
         s = tree.draft_laws[node].clone()
         s[fixed] = 0
         s = s / s.sum()
-        kept, residual, refused = closed_form(
+        kept, residual, rejected = closed_form(
             target[node].tolist(), s.tolist(), scale, fixed, tokens[children[node][-1]]
         )
         before = 0.0
@@ -43,7 +43,7 @@ def reference(tree: DraftTree, target: torch.Tensor) -> torch.Tensor:
             reached = visit(child, min(1.0, chance / (1 - before)) if before < 1 - 1e-12 else 0.0, reached)
             before += chance
         mass = sum(residual)
-        succeed = 1.0 if node == 0 else (mass / (mass + refused) if mass + refused > 0 else float(scale == 1))
+        succeed = 1.0 if node == 0 else (mass / (mass + rejected) if mass + rejected > 0 else float(scale == 1))
         law[node] += (
             reached * succeed * (torch.tensor(residual, dtype=target.dtype) / mass if mass > 0 else target[node])
         )

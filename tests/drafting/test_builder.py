@@ -81,5 +81,5 @@ def test_a_dropped_fixed_child_stays_excluded_from_the_law_of_its_siblings() -> 
     assert (tree.tokens.tolist(), tree.parents) == ([0, 0, 3, 1], [-1, 0, 0, 1])
     assert builder.kept == [0, 1, 3, 5]
     assert tree.excluded == {0: (1,)}
-    law = tree.sampling_law(tree.topology.levels[0][0])
+    law = tree.sampling_distribution(tree.topology.levels[0][0])
     torch.testing.assert_close(law, torch.tensor([[0.0, 0.0, 2 / 3, 1 / 3]]))

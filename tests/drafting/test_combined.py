@@ -82,7 +82,7 @@ def test_sampled_children_come_from_the_row_without_all_fixed_ones(seed):
     assert tree.tokens[1:3].tolist() == [2, 3]
     torch.testing.assert_close(tree.draft_laws[0], ROW)
     expected = torch.tensor([0.5, 0.375, 0.0, 0.0, 0.125])
-    torch.testing.assert_close(tree.sampling_law(tree.topology.levels[0][0])[0], expected)
+    torch.testing.assert_close(tree.sampling_distribution(tree.topology.levels[0][0])[0], expected)
     assert set(tree.tokens[3:].tolist()) <= {0, 1, 4}
 
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from univer import outcome_law
-from univer.audit.growth import Grown
+from univer.audit.grower_trees import grower_trees
 from univer.audit.models import TableModel, make_model
-from univer.audit.product_growth import product_trees
+from univer.audit.rounds import Drafted, Rounds
 from univer.drafting.automaton_source import AutomatonSource
 from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.combined import CombinedDraft
@@ -71,7 +71,7 @@ class Guided:
 
 def all_trees(model: TableModel, policy: TreePolicy, law: str, sources: Sequence[GuessSource]):
     """Every tree that can be drawn: its chance, the tree, and the prefix numbers of its nodes."""
-    return list(product_trees(Guided(policy.start(law, greedy=False), sources), model, DEPTH))
+    return list(grower_trees(Guided(policy.start(law, greedy=False), sources), model, DEPTH))
 
 
 SOURCES = {
@@ -91,7 +91,7 @@ TREES = {
 @pytest.mark.parametrize(("law", "number"), [(law, number) for law, trees in TREES.items() for number in range(3)])
 def test_guesses_at_every_node_keep_the_law(law: str, number: int, kind: str, sources: str) -> None:
     model = make_model(kind, V, DEPTH + 1, seed=1)
-    grown = Grown(model, all_trees(model, parse_tree(TREES[law][number]), law, SOURCES[sources]), DEPTH)
+    grown = Rounds(model, DEPTH, [Drafted.of(all_trees(model, parse_tree(TREES[law][number]), law, SOURCES[sources]))])
     for method in METHODS[law]:
 
         def outcome(forest: Forest, targets: Tensor, method: str = method) -> Tensor:
@@ -122,5 +122,5 @@ def test_merging_after_the_draw_instead_of_before_is_found_out(method: str) -> N
         tokens = [0, *([] if token == guess else [guess]), token]
         tree = DraftTree(tokens, [-1] + [0] * (len(tokens) - 1), slots, {0: model.draft[0]}, "greedy")
         trees.append((float(model.draft[0, token]), tree, [0, *(1 + drawn for drawn in tokens[1:])]))
-    grown = Grown(model, trees, DEPTH)
+    grown = Rounds(model, DEPTH, [Drafted.of(trees)])
     assert grown.measure(lambda forest, targets: outcome_law(forest, targets, method)).error > 1e-3

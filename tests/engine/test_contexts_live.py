@@ -15,7 +15,7 @@ from univer.engine import generate
 from univer.engine.contexts import ContextSettings, SampledText, drafted_trees
 from univer.engine.decision import SampledDecision
 from univer.tree import DraftTree
-from univer.verdict import end_law
+from univer.verdict import end_distribution
 
 DRAFTS = {
     "model": lambda: IndependentDraft(near_copy("llama")),
@@ -60,7 +60,7 @@ def test_a_round_and_its_context_are_one(name: str, monkeypatch: pytest.MonkeyPa
             assert context.tree.tokens.tolist() == tree.tokens.tolist()
             torch.testing.assert_close(context.target, laws, atol=1e-5, rtol=1e-4)
             depths = torch.from_numpy(tree.topology.depths)
-            expected = 1 + float(end_law(tree, laws, "membership") @ depths.float())
+            expected = 1 + float(end_distribution(tree, laws, "membership") @ depths.float())
             assert evaluate(context, row).tau == pytest.approx(expected, abs=1e-4)
             rounds += 1
     assert rounds > 3 * 24 / 4 - 6

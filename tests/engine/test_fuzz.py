@@ -16,7 +16,7 @@ from engine.families import near_copy, tiny
 from engine.fuzz import SEED, Load, Round, loads, profile, reproducer, rounds, sampled_loads
 from univer import methods, outcome_law
 from univer.audit import models
-from univer.audit.product_growth import product_trees
+from univer.audit.grower_trees import grower_trees
 from univer.doctor.identity import decode_plainly
 from univer.drafting.growth.parse import parse_tree
 from univer.engine import Engine, Sampling, generate
@@ -98,9 +98,9 @@ class Recording:
     def __getattr__(self, name):
         return getattr(self.coupling, name)
 
-    def walk(self, tree, target_laws, rule, order, uniforms):
+    def end_nodes(self, forest, target_laws, rule, order, uniforms):
         self.laws = target_laws
-        return self.coupling.walk(tree, target_laws, rule, order, uniforms)
+        return self.coupling.end_nodes(forest, target_laws, rule, order, uniforms)
 
 
 class Proposing(ScriptedDraft):
@@ -137,7 +137,7 @@ def test_the_law_of_a_round_of_the_engine_is_the_target_s(case: Round):
     depth = policy.max_depth
     model = prefix_tables(case, sampling, draft_sampling, depth + 2)
     trees = []
-    for entry in product_trees(policy.start(method.draft_law, greedy=False), model, depth):
+    for entry in grower_trees(policy.start(method.draft_law, greedy=False), model, depth):
         trees.append(entry)
         assume(len(trees) <= MOST_TREES)
     target = TableModel(case.laws(0))
@@ -164,4 +164,4 @@ def test_the_law_of_a_round_of_the_engine_is_the_target_s(case: Round):
         outputs = np.array(prefixes)[:, None] * case.vocabulary + 1 + np.arange(case.vocabulary)
         np.add.at(mass, outputs, chance * law.double().numpy())
     assert abs(mass.sum() - 1) < TOLERANCE
-    assert np.abs(model.extended(mass, depth + 1) - model.output_law(depth + 1)).max() < TOLERANCE
+    assert np.abs(model.extended(mass, depth + 1) - model.output_distribution(depth + 1)).max() < TOLERANCE

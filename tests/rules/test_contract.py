@@ -34,7 +34,7 @@ def test_lossless_at_every_scale(rule: Rule, law: str, fixed: int, sampled: int,
         law_of_residual = residual / torch.where(mass > 0, mass, torch.ones_like(mass))
         output += ((chances * coupling.residual)[:, None] * law_of_residual).sum(0)
         torch.testing.assert_close(output, scale * p, rtol=0, atol=1e-13)
-        assert (chances * coupling.refused).sum().item() == pytest.approx(1 - scale, abs=1e-13)
+        assert (chances * coupling.rejected).sum().item() == pytest.approx(1 - scale, abs=1e-13)
 
 
 @contract
@@ -43,9 +43,9 @@ def test_every_answer_is_a_law(rule: Rule, law: str, fixed: int, sampled: int) -
         for scale in SCALES:
             batch, _, _ = problems(law, fixed, sampled, seed, scale)
             coupling = rule.couple(batch)
-            total = coupling.children.sum(-1) + coupling.residual + coupling.refused
+            total = coupling.children.sum(-1) + coupling.residual + coupling.rejected
             torch.testing.assert_close(total, torch.ones_like(total), rtol=0, atol=1e-12)
-            for part in (coupling.children, coupling.residual, coupling.refused, rule.residual(batch)):
+            for part in (coupling.children, coupling.residual, coupling.rejected, rule.residual(batch)):
                 assert (part >= 0).all()
 
 
@@ -59,7 +59,7 @@ def test_inputs_are_left_alone(rule: Rule, law: str, fixed: int, sampled: int) -
     if isinstance(rule, rules.base.ForesightRule):
         rule.expected_acceptance(batch)
     assert all(torch.equal(a, b) for a, b in zip(copies, (batch.target, batch.scale, batch.tokens), strict=True))
-    assert draft is None or torch.equal(draft, batch.sampling_law())
+    assert draft is None or torch.equal(draft, batch.sampling_distribution())
 
 
 @contract

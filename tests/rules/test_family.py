@@ -22,7 +22,7 @@ def test_corners_equal_the_family(rule: Rule, law: str, fixed: int, sampled: int
         for scale in (0.0, 0.4, 1.0):
             batch, _, _ = problems(law, fixed, sampled, seed, scale)
             one, other = rule.couple(batch), family.couple(batch)
-            for name in ("children", "residual", "refused"):
+            for name in ("children", "residual", "rejected"):
                 torch.testing.assert_close(getattr(one, name), getattr(other, name), rtol=0, atol=1e-12)
 
 
@@ -30,7 +30,7 @@ def reference(batch: Siblings, row: int) -> list[float]:
     """`p(u)` of every child at one node, by plain arithmetic from the definition."""
     target = {token: batch.scale[row].item() * p for token, p in enumerate(batch.target[row].tolist())}
     target[-1] = 1 - batch.scale[row].item()
-    draft = batch.sampling_law()[row].tolist()
+    draft = batch.sampling_distribution()[row].tolist()
     left, kept = 1.0, []
     for token in batch.sampled_tokens[row].tolist():
         accept = min(1.0, target[token] / draft[token])

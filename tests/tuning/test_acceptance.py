@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from univer import end_law, outcome_law
+from univer import end_distribution, outcome_law
 from univer.drafting.growth import Static, draft_tree
 from univer.drafting.shapes import Shape, balanced, from_parents
 from univer.methods import resolve
@@ -71,7 +71,7 @@ def test_chances_are_those_of_the_trees_that_can_be_drawn(name: str) -> None:
     drawn = _all_draws(draft, method.draft_law, 3)
     assert sum(chance for chance, _ in drawn) == pytest.approx(1)
     forest = Forest.union([tree for _, tree in drawn])
-    ends = end_law(forest, target.expand(len(forest), -1).contiguous(), method).reshape(len(drawn), 4)
+    ends = end_distribution(forest, target.expand(len(forest), -1).contiguous(), method).reshape(len(drawn), 4)
     exact = torch.tensor([chance for chance, _ in drawn], dtype=ends.dtype) @ ends[:, 1:]
     rows = 6000
     found = child_chances(
@@ -123,7 +123,7 @@ def test_without_memory_the_table_gives_the_expected_length() -> None:
     planned = of_two[0] * (1 + of_one[0]) + of_two[1]
     drawn = from_parents([-1, 0, 0, 1], "greedy")
     forest = Forest.union([_draw(drawn, draft, generator) for _ in range(400)])
-    ends = end_law(forest, target.expand(len(forest), -1).contiguous(), method)
+    ends = end_distribution(forest, target.expand(len(forest), -1).contiguous(), method)
     shown = float(ends @ torch.from_numpy(forest.topology.depths).to(ends)) / 400
     assert planned == pytest.approx(shown, abs=0.07)
 

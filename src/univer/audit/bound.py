@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from univer.audit.enumeration import Drafted
 from univer.audit.models import Floats, Ints, TableModel
+from univer.audit.rounds import Drafted
 
 MOST_VARIABLES = 200_000
 # How far above the solver's bound a rule may seem to be.
@@ -18,12 +20,12 @@ class BoundTooLargeError(ValueError):
     """The programme of a bound has more variables than asked for."""
 
 
-def accepted_length_bound(trees: list[Drafted], model: TableModel, depth: int, most: int = MOST_VARIABLES) -> float:
-    """What no lossless rule for this draft law can exceed.
+def accepted_length_bound(trees: Sequence[Drafted], model: TableModel, depth: int, most: int = MOST_VARIABLES) -> float:
+    """The expected accepted length that no lossless rule can exceed on trees drafted like these.
 
-    A rule is a law `f(tree, y)` over the outputs `y` (the prefix of a kept node and a token) of every drafted tree. It
-    is lossless if what it puts out, continued by the target, follows the target. With `D(s)` the probability that the
-    output is longer than `s` (0 at full length), for every prefix `s` and token `t`
+    A rule is a distribution `f(tree, y)` over the outputs `y` (the prefix of a kept node and a token) of every drafted
+    tree. It is lossless if what it puts out, continued by the target, follows the target. With `D(s)` the probability
+    that the output is longer than `s` (0 at full length), for every prefix `s` and token `t`
 
         maximise    sum f(tree, y) (|y| - 1)
         subject to  sum_y f(tree, y) = chance of the tree
@@ -32,7 +34,7 @@ def accepted_length_bound(trees: list[Drafted], model: TableModel, depth: int, m
     Only the set of prefixes in a tree matters to this programme, so trees that hold the same ones count as one.
 
     Args:
-        trees: all drafted trees from the empty prefix.
+        trees: all trees drafted at the empty prefix.
         model: the model.
         depth: depth of the deepest node.
         most: number of variables from which on the programme is not solved.
@@ -68,14 +70,14 @@ def accepted_length_bound(trees: list[Drafted], model: TableModel, depth: int, m
     return -float(solution.fun)
 
 
-def _outputs(trees: list[Drafted], model: TableModel) -> tuple[Floats, Ints, Ints]:
+def _outputs(trees: Sequence[Drafted], model: TableModel) -> tuple[Floats, Ints, Ints]:
     """Chance of every distinct set of prefixes, and set and number of every output that it allows."""
-    widest = max(drafted.prefixes.shape[1] for drafted in trees)
-    padded = [
-        np.pad(drafted.prefixes, ((0, 0), (0, widest - drafted.prefixes.shape[1])), constant_values=-1)
-        for drafted in trees
-    ]
-    held = np.sort(np.concatenate(padded), axis=1)
+    topologies = [drafted.forest.topology for drafted in trees]
+    widest = max(int(np.bincount(topology.trees).max()) for topology in topologies)
+    tables = [np.full((len(drafted.chances), widest), -1) for drafted in trees]
+    for table, topology, drafted in zip(tables, topologies, trees, strict=True):
+        table[topology.trees, np.arange(len(topology)) - topology.roots[topology.trees]] = drafted.prefixes
+    held = np.sort(np.concatenate(tables), axis=1)
     held[:, 1:][held[:, 1:] == held[:, :-1]] = -1
     sets, which = np.unique(np.sort(held, axis=1), axis=0, return_inverse=True)
     chances = np.zeros(len(sets))

@@ -6,7 +6,7 @@ from univer.audit.growth import Drop, Expand, Partial, Policy
 from univer.audit.models import TableModel
 
 
-def late_slot(partial: Partial, model: TableModel) -> Expand | None:
+def add_slot_late(partial: Partial, model: TableModel) -> Expand | None:
     """A fixed sibling is added at the root if the token sampled below its sampled child is 0."""
     if not partial.expanded:
         return Expand(0, 0, 1)
@@ -16,7 +16,7 @@ def late_slot(partial: Partial, model: TableModel) -> Expand | None:
     return Expand(0, 1, 0) if late else None
 
 
-def sampled_by_token(partial: Partial, model: TableModel) -> Expand | Drop | None:
+def drop_sampled_by_its_token(partial: Partial, model: TableModel) -> Expand | Drop | None:
     """The sampled child is dropped if its own token is 0."""
     if not partial.expanded:
         return Expand(0, 1, 1)
@@ -24,7 +24,7 @@ def sampled_by_token(partial: Partial, model: TableModel) -> Expand | Drop | Non
     return Drop(dropped[0]) if dropped and not partial.dropped else None
 
 
-def fixed_by_grandchild(partial: Partial, model: TableModel) -> Expand | Drop | None:
+def drop_fixed_by_its_child(partial: Partial, model: TableModel) -> Expand | Drop | None:
     """A fixed child is dropped if the token sampled below it is 0."""
     if not partial.expanded:
         return Expand(0, 1, 1)
@@ -34,7 +34,7 @@ def fixed_by_grandchild(partial: Partial, model: TableModel) -> Expand | Drop | 
     return Drop(1) if 0 in below and not partial.dropped else None
 
 
-def fixed_by_niece(partial: Partial, model: TableModel) -> Expand | Drop | None:
+def drop_fixed_by_its_siblings_child(partial: Partial, model: TableModel) -> Expand | Drop | None:
     """A fixed child is dropped if the token sampled below its sampled sibling is 0, which is tested after it."""
     if not partial.expanded:
         return Expand(0, 1, 1)
@@ -47,18 +47,22 @@ def fixed_by_niece(partial: Partial, model: TableModel) -> Expand | Drop | None:
     return Drop(1) if 0 in below and not partial.dropped else None
 
 
-def fixed_forgotten(partial: Partial, model: TableModel) -> Expand | Drop | None:
-    """A fixed child beside a sampled one is dropped, and the law of the sampled one is computed as if it never was."""
+def drop_fixed_and_forget_it(partial: Partial, model: TableModel) -> Expand | Drop | None:
+    """A fixed child beside a sampled one is dropped, and `S` computed as if it had never been there."""
     if not partial.expanded:
         return Expand(0, 1, 1)
     return None if partial.dropped else Drop(1, remember=False)
 
 
-# Name, then method, draft law and policy.
+# Name, then method, sampling scheme and policy.
 UNLAWFUL: dict[str, tuple[str, str, Policy]] = {
-    "slot added to a node after looking below": ("univer", "greedy", late_slot),
-    "sampled child dropped by its token": ("univer", "greedy", sampled_by_token),
-    "fixed child dropped for what was sampled below it": ("univer", "greedy", fixed_by_grandchild),
-    "fixed child dropped for what was sampled below its sibling": ("univer", "greedy", fixed_by_niece),
-    "fixed child dropped beside a sampled one, S recomputed": ("univer", "greedy", fixed_forgotten),
+    "slot added to a node after looking below": ("univer", "greedy", add_slot_late),
+    "sampled child dropped by its token": ("univer", "greedy", drop_sampled_by_its_token),
+    "fixed child dropped for what was sampled below it": ("univer", "greedy", drop_fixed_by_its_child),
+    "fixed child dropped for what was sampled below its sibling": (
+        "univer",
+        "greedy",
+        drop_fixed_by_its_siblings_child,
+    ),
+    "fixed child dropped beside a sampled one, S recomputed": ("univer", "greedy", drop_fixed_and_forget_it),
 }

@@ -15,52 +15,39 @@ LAW, VOCABULARY = "greedy", 4
 
 @dataclass
 class Changed:
-    """A grower whose finished trees are replaced.
+    """A grower whose finished trees are replaced, and which ignores node budgets while it draws.
 
     Attributes:
-        change: makes the tree from what was drafted.
+        change: makes the tree from what was drafted and the node budget.
     """
 
-    change: Callable[[GrowingTree, TreeBuilder], DraftTree]
-
-    def begin(self, depth: int, nodes: int | None = None) -> GrowingTree:
-        """Start a tree."""
-        growth = POLICY.start(LAW, greedy=False).begin(depth, nodes)
-        assert isinstance(growth, GrowingTree)
-        growth.finish = lambda tree: self.change(growth, tree)  # type: ignore[method-assign]
-        return growth
-
-    def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
-        """Nothing to learn."""
-
-
-class CutAfterwards:
-    """A grower that heeds a node budget only when everything is drawn: the nodes of most weight stay."""
+    change: Callable[[GrowingTree, TreeBuilder, int | None], DraftTree]
 
     def begin(self, depth: int, nodes: int | None = None) -> GrowingTree:
         """Start a tree."""
         growth = POLICY.start(LAW, greedy=False).begin(depth)
         assert isinstance(growth, GrowingTree)
-        growth.finish = lambda tree: _heaviest(growth, tree, nodes)  # type: ignore[method-assign]
+        growth.finish = lambda tree: self.change(growth, tree, nodes)  # type: ignore[method-assign]
         return growth
 
     def settle(self, tree: DraftTree, path: Sequence[int]) -> None:
         """Nothing to learn."""
 
 
-def _heaviest(growth: GrowingTree, tree: TreeBuilder, nodes: int | None) -> DraftTree:
+def cut_afterwards(growth: GrowingTree, tree: TreeBuilder, nodes: int | None) -> DraftTree:
+    """The node budget is applied only when everything is drawn: the nodes of most weight stay."""
     order = sorted(range(1, len(tree)), key=lambda node: (-growth.weights[node], node))
     kept = {0, *order[:nodes]}
     return _tree(tree, [node for node in range(len(tree)) if node in kept and tree.parents[node] in kept | {-1}])
 
 
-def reranked(growth: GrowingTree, tree: TreeBuilder) -> DraftTree:
+def drop_lightest(growth: GrowingTree, tree: TreeBuilder, nodes: int | None) -> DraftTree:
     """As EAGLE-2 ends: the node of least weight is left out, a sampled one as well."""
     worst = min(range(1, len(tree)), key=lambda node: (growth.weights[node], -node))
     return _tree(tree, [node for node in range(len(tree)) if node != worst and tree.parents[node] != worst])
 
 
-def late_slot(growth: GrowingTree, tree: TreeBuilder) -> DraftTree:
+def add_slot_late(growth: GrowingTree, tree: TreeBuilder, nodes: int | None) -> DraftTree:
     """The root gets one more fixed child if token 0 was drawn below one of its children."""
     if any(tree.depths[node] == 2 and tree.tokens[node] == 0 for node in range(len(tree))):
         taken = [tree.tokens[node] for node in range(len(tree)) if tree.parents[node] == 0]
@@ -72,7 +59,7 @@ def late_slot(growth: GrowingTree, tree: TreeBuilder) -> DraftTree:
 
 
 def _tree(tree: TreeBuilder, nodes: Sequence[int]) -> DraftTree:
-    """The tree of some nodes, past the checks of the builder."""
+    """The tree of some nodes, without the checks of the builder."""
     kept = sorted(nodes, key=lambda node: (tree.depths[node], tree.slots[node] == "sampled"))
     place = {node: number for number, node in enumerate(kept)}
     return DraftTree(
@@ -85,6 +72,6 @@ def _tree(tree: TreeBuilder, nodes: Sequence[int]) -> DraftTree:
 
 
 UNLAWFUL_POLICIES = {
-    "grow: nodes left out by weight at the end, sampled ones too": reranked,
-    "grow: slot added to the root after looking below": late_slot,
+    "grow: nodes left out by weight at the end, sampled ones too": drop_lightest,
+    "grow: slot added to the root after looking below": add_slot_late,
 }

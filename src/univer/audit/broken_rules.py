@@ -12,7 +12,6 @@ from univer.rules import (
     KSeq,
     MaximalCoupling,
     Membership,
-    RecursiveRejection,
     RecursiveRejectionWithoutReplacement,
     Siblings,
 )
@@ -33,17 +32,11 @@ class SoftmaxedResidual(GreedyTransport):
 class RawDraftForSiblings(RecursiveRejectionWithoutReplacement):
     """The second sibling is tested against `Q` itself, not against what the first draw left of it."""
 
-    def couple(self, siblings: Siblings) -> Coupling:
-        """As for independent draws."""
-        return RecursiveRejection().couple(siblings)
-
-    def residual(self, siblings: Siblings) -> Tensor:
-        """As for independent draws."""
-        return RecursiveRejection().residual(siblings)
+    replacement = True
 
 
 class TokenZeroed(MaximalCoupling):
-    """The test of one scheme, the residual of another: `P` without the refused token instead of `[P - Q]+`."""
+    """The test of one rule, the residual of another: `P` without the rejected token instead of `[P - Q]+`."""
 
     def couple(self, siblings: Siblings) -> Coupling:
         """The right probabilities."""
@@ -74,7 +67,7 @@ class ThresholdOfTarget(KSeq):
     def _threshold(self, siblings: Siblings) -> tuple[Tensor, Tensor]:
         gamma, _ = super()._threshold(siblings.scaled(torch.ones_like(siblings.scale)))
         target = siblings.target * siblings.scale[:, None]
-        return gamma, torch.minimum(target / gamma[:, None], siblings.sampling_law()).sum(-1)
+        return gamma, torch.minimum(target / gamma[:, None], siblings.sampling_distribution()).sum(-1)
 
 
 class ThresholdTooSmall(KSeq):
@@ -83,4 +76,4 @@ class ThresholdTooSmall(KSeq):
     def _threshold(self, siblings: Siblings) -> tuple[Tensor, Tensor]:
         gamma = torch.ones_like(siblings.scale)
         target = siblings.target * siblings.scale[:, None]
-        return gamma, torch.minimum(target, siblings.sampling_law()).sum(-1)
+        return gamma, torch.minimum(target, siblings.sampling_distribution()).sum(-1)

@@ -20,11 +20,11 @@ class Case:
 
     Attributes:
         family: which list of `FAMILIES` it comes from.
-        shape: the tree as planned, with its draft law.
+        shape: the tree as planned, with its sampling scheme.
         vocabulary: V.
         kind: kind of the model, see `models.KINDS`.
         seed: of the model.
-        guesses: whether fixed children are ranked by numbers foreign to the draft.
+        guesses: whether fixed children are ranked by numbers unrelated to the draft.
         drop: what is taken out of the drawn tree: `""` nothing, `"fixed"` each node's last fixed child if nothing is
             planned below it, `"tokens"` every child with an odd token and all below it.
     """
@@ -39,7 +39,7 @@ class Case:
 
     @property
     def law(self) -> str:
-        """Draft law."""
+        """Sampling scheme."""
         return self.shape.law
 
     @cached_property
@@ -54,7 +54,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """Its name in reports."""
         sampled = sorted({count for count in self.shape.sampled if count})
         slots = f" r={'/'.join(map(str, sampled))}" if self.law == "mixed" else ""
         extra = (" guesses" if self.guesses else "") + (f" drop {self.drop}" if self.drop else "")
@@ -96,7 +96,7 @@ DEEP = ((0,), (1,), (0, 0), (1, 0), (0, 0, 0))
 LAST = ((0,), (1,), (2,), (2, 0), (2, 1), (2, 0, 0))
 THIN = ((0,), (1,), (0, 0), (0, 0, 0))
 
-# Law, what is dropped, and the plans.
+# Sampling scheme, what is dropped, and the plans.
 FAMILIES: dict[str, tuple[str, str, tuple[Plan, ...]]] = {
     "chain": (
         "chain",
@@ -142,7 +142,7 @@ FAMILIES: dict[str, tuple[str, str, tuple[Plan, ...]]] = {
     "small-greedy": ("greedy", "", (Plan("2x2", 3), Plan("3x1", 5), Plan(LEFT, 4))),
     "small-mixed": ("mixed", "", (Plan("3x1", 4, 2), Plan("2x2", 2, 1), Plan("4x1", 5, 3))),
 }
-# One large case per law, close to the limit on the number of drafted trees, and one beyond it.
+# One large case per scheme, close to the limit on the number of drafted trees, and one beyond it.
 LARGE = {"iid": Plan("2x2", 4), "swor": Plan("2x2", 4), "greedy": Plan("3x2", 6), "mixed": Plan("3x2", 4, 2)}
 BEYOND = {"iid": Plan("3x2", 4), "swor": Plan("3x2", 5), "greedy": Plan("2x3", 6), "mixed": Plan("4x2", 6, 3)}
 RANKED = ("greedy", "mixed", "fixed")
@@ -173,11 +173,11 @@ def family_cases(family: str, count: int, seed: int) -> list[Case]:
 
 
 def method_cases(method: Method, count: int, seed: int, large: bool = True) -> list[Case]:
-    """The cases of a method: `count` of its own draft law, some of each other law that it takes, one beyond the limit.
+    """The cases of a method: its own sampling scheme, the other schemes that it takes, and one beyond the limit.
 
     Args:
         method: the method.
-        count: number of cases of its own law.
+        count: number of cases of its own scheme; a quarter as many of each other one.
         seed: of the models.
         large: whether to add one case close to the limit on the number of drafted trees.
     """

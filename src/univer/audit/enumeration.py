@@ -1,148 +1,80 @@
-"""All trees that a draft can draw, with their probabilities, as forests of equal topology.
+"""All trees of a static shape that a draft can draw, with their probabilities.
 
-The draft law is written here anew, from its definition and without `univer.drafting`; the tests hold the two against
-each other.
+The sampling schemes are written here anew, from their definitions and without `univer.drafting`; the tests compare the
+two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 import torch
-from torch import Tensor
 
 from univer.audit.cases import Case
 from univer.audit.models import Floats, Ints, TableModel
-from univer.topology import FIXED, ROOT, SAMPLED, SLOT_NAMES, Topology
-from univer.tree import DraftTree, Forest
+from univer.audit.rounds import Drafted, Rounds
+from univer.topology import FIXED, ROOT, SAMPLED, Topology
+from univer.tree import Forest
 
 MOST_ENTRIES = 1 << 22
+MOST_TREES = 5_000
 
 
-@dataclass(frozen=True)
-class Drafted:
-    """Drafted trees of one topology.
-
-    Attributes:
-        forest: the trees, one after the other.
-        prefixes: prefix number of every node, `[B, N]`.
-        chances: probability of each tree given where it starts, `[B]`.
-        starts: prefix number of each root, `[B]`.
-    """
-
-    forest: Forest
-    prefixes: Ints
-    chances: Floats
-    starts: Ints
-
-    @cached_property
-    def depths(self) -> Ints:
-        """Depth of the nodes of one tree `[N]`."""
-        return self.forest.topology.depths[: self.prefixes.shape[1]]
-
-    def tree(self, number: int, model: TableModel) -> tuple[DraftTree, Tensor]:
-        """One of the trees, checked, and its target laws `[N, V]`."""
-        size = self.prefixes.shape[1]
-        nodes = range(number * size, (number + 1) * size)
-        topology = Topology(self.forest.topology.parents[:size], self.forest.topology.slots[:size])
-        prefixes = torch.from_numpy(self.prefixes[number])
-        excluded = {node - nodes[0]: tokens for node, tokens in self.forest.excluded.items() if node in nodes}
-        tree = DraftTree(
-            (prefixes - 1) % model.vocabulary,
-            topology.parents.tolist(),
-            [SLOT_NAMES[slot] for slot in topology.slots],
-            model.draft[prefixes],
-            self.forest.law,
-            excluded,
-        )
-        return tree, model.target[prefixes]
-
-    def target_laws(self, model: TableModel) -> Tensor:
-        """`P` at every node, `[B N, V]`."""
-        return model.target[torch.from_numpy(self.prefixes.reshape(-1))]
+class TooManyTreesError(ValueError):
+    """More trees can be drafted at one prefix than are enumerated."""
 
 
-def drafted_trees(case: Case, model: TableModel, starts: Ints) -> list[Drafted]:
-    """Every tree that can be drawn from each starting prefix.
+def two_rounds(case: Case, dtype: torch.dtype = torch.float64, most: int = MOST_TREES) -> Rounds:
+    """Two rounds of a case; the second is drafted at every text that the target can have put out in the first.
 
     Args:
-        case: shape, draft law and what is dropped.
+        case: the case.
+        dtype: of the distributions, float32 or float64.
+        most: trees at one prefix that are enumerated.
+
+    Raises:
+        TooManyTreesError: there are more.
+    """
+    model = case.model(dtype)
+    first = first_round(case, model, most)
+    starts = np.nonzero(model.prefix_chances(case.depth + 1))[0]
+    return Rounds(model, case.depth, first, drafted_trees(case, model, starts[starts > 0], most))
+
+
+def first_round(case: Case, model: TableModel, most: int = MOST_TREES) -> list[Drafted]:
+    """Every tree that can be drawn at the empty prefix, as `drafted_trees`."""
+    return drafted_trees(case, model, np.zeros(1, dtype=np.int64), most)
+
+
+def drafted_trees(case: Case, model: TableModel, starts: Ints, most: int = MOST_TREES) -> list[Drafted]:
+    """Every tree that can be drawn at each starting prefix.
+
+    Args:
+        case: shape, sampling scheme and what is dropped.
         model: its model.
         starts: prefix numbers of the roots.
+        most: trees at one prefix that are enumerated.
 
     Returns:
-        The trees in groups of one topology, each group cut into parts that fit into memory.
+        The trees, in parts that fit into memory.
+
+    Raises:
+        TooManyTreesError: there are more.
     """
-    prefixes, chances = _draw_all(case, model, starts)
+    prefixes, chances = _draw_all(case, model, starts, most)
+    full = prefixes.copy() if case.drop else prefixes
     if case.drop:
-        full = prefixes.copy()
         _drop(case, model, prefixes)
-    else:
-        full = prefixes
-    return [
-        drafted
-        for rows, nodes in _by_topology(prefixes)
-        for drafted in _forests(case, model, prefixes[rows], full[rows], chances[rows], nodes)
-    ]
+    size = max(1, MOST_ENTRIES // (prefixes.shape[1] * model.vocabulary))
+    parts = [slice(start, start + size) for start in range(0, len(prefixes), size)]
+    return [_forest(case, model, prefixes[part], full[part], chances[part]) for part in parts]
 
 
-def count_trees(case: Case, most: int) -> int:
-    """The largest number of trees that can be drawn from one prefix of the two rounds; counting ends beyond `most`."""
-    if (full := _full_support_trees(case)) <= most:
-        return full
-    largest = 0
-    for length in range(case.depth + 2):
-        model = case.model(length=length + case.depth)
-        for prefix in range(model.first(length), model.first(length + 1)):
-            largest = max(largest, _trees_from(case, model, prefix, most))
-            if largest > most:
-                return largest
-    return largest
-
-
-def _full_support_trees(case: Case) -> int:
-    """Number of trees if every token could be drawn everywhere; no prefix has more."""
-    shape, ways = case.shape, [1] * len(case.shape.parents)
-    for node in range(len(ways) - 1, -1, -1):
-        for slot in range(shape.sampled[node]):
-            taken = 0 if case.law == "iid" else shape.fixed[node] + slot
-            ways[node] *= max(1, case.vocabulary - taken)
-        if node:
-            ways[shape.parents[node]] *= ways[node]
-    return ways[0]
-
-
-def _trees_from(case: Case, model: TableModel, start: int, most: int) -> int:
-    shape, children = case.shape, case.shape.children
-    ways: dict[tuple[int, int], int] = {}
-
-    def count(node: int, prefix: int) -> int:
-        if not children[node]:
-            return 1
-        if (node, prefix) not in ways:
-            total = 0
-            for row in _outcomes(model, np.array([prefix]), shape.fixed[node], shape.sampled[node], case.law)[0]:
-                product = 1
-                for child, token in zip(children[node], row.tolist(), strict=True):
-                    product *= count(child, prefix * model.vocabulary + 1 + token) if token >= 0 else 1
-                total += product
-                if total > most:
-                    break
-            ways[node, prefix] = total
-        return ways[node, prefix]
-
-    return count(0, start)
-
-
-def _draw_all(case: Case, model: TableModel, starts: Ints) -> tuple[Ints, Floats]:
+def _draw_all(case: Case, model: TableModel, starts: Ints, most: int) -> tuple[Ints, Floats]:
     """Prefix numbers of all planned nodes (-1 where a slot was not created) and the chances, tree by tree."""
     shape = case.shape
     prefixes = np.full((len(starts), len(shape.parents)), -1, dtype=np.int64)
     prefixes[:, 0] = starts
-    chances = np.ones(len(starts))
+    chances, origin = np.ones(len(starts)), np.arange(len(starts))
     for node, children in enumerate(shape.children):
         if not children:
             continue
@@ -154,10 +86,12 @@ def _draw_all(case: Case, model: TableModel, starts: Ints) -> tuple[Ints, Floats
             share, owner = np.append(1.0, share[keep]), np.append(0, owner[keep])
         first = np.searchsorted(owner, np.arange(len(known)))
         counts = np.bincount(owner, minlength=len(known))[place]
+        if np.bincount(origin, counts).max() > most:
+            raise TooManyTreesError(f"more than {most} drafted trees")
         tree = np.repeat(np.arange(len(prefixes)), counts)
         rank = np.arange(len(tree)) - np.repeat(np.cumsum(counts) - counts, counts)
         outcome = first[place][tree] + rank
-        prefixes, chances = prefixes[tree], chances[tree] * share[outcome]
+        prefixes, chances, origin = prefixes[tree], chances[tree] * share[outcome], origin[tree]
         below = prefixes[:, node, None] * model.vocabulary + 1 + tokens[outcome]
         prefixes[:, children] = np.where(tokens[outcome] >= 0, below, -1)
     return prefixes, chances
@@ -206,42 +140,19 @@ def _drop(case: Case, model: TableModel, prefixes: Ints) -> None:
                 prefixes[odd | (prefixes[:, node] < 0), child] = -1
 
 
-def _by_topology(prefixes: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Rows that have the same nodes, and those nodes."""
-    created, place = np.unique(prefixes >= 0, axis=0, return_inverse=True)
-    for number, mask in enumerate(created):
-        yield np.nonzero(place.reshape(-1) == number)[0], np.nonzero(mask)[0]
-
-
-def _forests(
-    case: Case, model: TableModel, prefixes: Ints, full: Ints, chances: Floats, nodes: Ints
-) -> Iterator[Drafted]:
-    """The trees of one topology, cut into parts."""
+def _forest(case: Case, model: TableModel, prefixes: Ints, full: Ints, chances: Floats) -> Drafted:
+    """Some of the trees as one forest; `full` has the nodes that were dropped as well."""
     shape = case.shape
-    place = np.full(len(shape.parents), -1)
-    place[nodes] = np.arange(len(nodes))
-    ranks = {child: rank for children in shape.children for rank, child in enumerate(children)}
-    slots = [ROOT if n == 0 else FIXED if ranks[n] < shape.fixed[shape.parents[n]] else SAMPLED for n in nodes.tolist()]
-    parents = [-1 if node == 0 else int(place[shape.parents[node]]) for node in nodes.tolist()]
-    topology = Topology(parents, slots)
-    lost = [n for n in np.nonzero((full >= 0).any(0) & (place < 0))[0].tolist() if place[shape.parents[n]] >= 0]
-    part = max(1, MOST_ENTRIES // (len(nodes) * model.vocabulary))
-    for start in range(0, len(prefixes), part):
-        rows = slice(start, start + part)
-        kept, whole = prefixes[rows][:, nodes], full[rows]
-        flat = torch.from_numpy(kept.reshape(-1))
-        excluded: dict[int, list[int]] = {}
-        for node in lost:
-            if ranks[node] < shape.fixed[shape.parents[node]]:
-                for tree, prefix in enumerate(whole[:, node].tolist()):
-                    if prefix >= 0:
-                        key = tree * len(nodes) + int(place[shape.parents[node]])
-                        excluded.setdefault(key, []).append((prefix - 1) % model.vocabulary)
-        forest = Forest(
-            topology.repeat(len(kept)),
-            (flat - 1) % model.vocabulary,
-            model.draft[flat],
-            case.law,
-            excluded,
-        )
-        yield Drafted(forest, kept, chances[rows], kept[:, 0])
+    parent, ranks = np.array(shape.parents), {child: n for row in shape.children for n, child in enumerate(row)}
+    fixed = [node > 0 and ranks[node] < shape.fixed[shape.parents[node]] for node in range(len(parent))]
+    slots = np.where(parent < 0, ROOT, np.where(fixed, FIXED, SAMPLED))
+    created = prefixes >= 0
+    place = np.cumsum(created).reshape(created.shape) - 1
+    parents = np.where(parent < 0, -1, place[:, parent])
+    excluded: dict[int, list[int]] = {}
+    for tree, node in np.argwhere(fixed & (full >= 0) & ~created & created[:, parent]).tolist():
+        excluded.setdefault(int(place[tree, parent[node]]), []).append(int(full[tree, node] - 1) % model.vocabulary)
+    topology = Topology(parents[created], np.broadcast_to(slots, created.shape)[created])
+    numbers = torch.from_numpy(prefixes[created])
+    forest = Forest(topology, (numbers - 1) % model.vocabulary, model.draft[numbers], case.law, excluded)
+    return Drafted(forest, prefixes[created], chances)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
-from univer.audit.flaws import law_flaw
 from univer.audit.models import Floats, TableModel
-from univer.audit.rounds import Measured, Outcome
-from univer.tree import DraftTree, Forest
+from univer.audit.rounds import Drafted, Rounds
+from univer.tree import DraftTree
 
-# Fixed and sampled children that a policy may give to a node, by draft law.
+# Fixed and sampled children that a policy may give to a node, by sampling scheme.
 SLOTS: dict[str, tuple[tuple[int, int], ...]] = {
     "chain": ((0, 1),),
     "iid": ((0, 2), (0, 1)),
@@ -42,13 +40,13 @@ class Partial:
         nodes: everything drafted, in the order in which it was drawn; node 0 is the root.
         expanded: nodes that have been given children, or whose draw came out empty.
         dropped: nodes that were taken out again.
-        remembered: dropped nodes that stay excluded from their siblings' draft law.
+        remembered: dropped nodes whose tokens stay excluded from the sampling distribution of their siblings.
     """
 
     nodes: tuple[Node, ...] = (Node(-1, "root", 0, 0),)
     expanded: tuple[int, ...] = ()
     dropped: tuple[int, ...] = ()
-    remembered: tuple[int, ...] = field(default=())
+    remembered: tuple[int, ...] = ()
 
     def children(self, node: int) -> list[int]:
         """Children of a node, in the order drawn, the dropped ones as well."""
@@ -84,53 +82,16 @@ class Drop:
 Policy = Callable[[Partial, TableModel], Expand | Drop | None]
 
 
-class Grown:
-    """All trees that can grow under a policy, shared by the rules that are measured on them.
+def grown_round(model: TableModel, law: str, policy: Policy, depth: int) -> Rounds:
+    """One round with every tree that can grow under a policy.
 
     Args:
         model: the model.
-        grown: chance of every tree, given the text before it, the tree, and prefix numbers of its nodes, as
-            `grown_trees` gives them.
+        law: sampling scheme.
+        policy: see `grown_trees`.
         depth: depth that no node exceeds.
     """
-
-    def __init__(self, model: TableModel, grown: Iterable[tuple[float, DraftTree, list[int]]], depth: int) -> None:
-        self.model, self.depth = model, depth
-        chances, trees, prefixes = zip(*grown, strict=True)
-        sizes = [len(tree) for tree in trees]
-        self.forest = Forest.union(trees)
-        self.forests = [self.forest]
-        self.prefixes = np.concatenate(prefixes)
-        self.chances = np.repeat(np.array(chances), sizes)
-        self.starts = np.repeat(self.prefixes[self.forest.topology.roots], sizes)
-
-    def measure(self, outcome: Outcome) -> Measured:
-        """Law of what one round puts out, continued by the target, against the target's.
-
-        Args:
-            outcome: gives the outcome law of a forest.
-        """
-        start = np.zeros(self.model.first(self.depth + 2))
-        start[0] = 1.0
-        mass, accepted, flaw = self.put_out(outcome, start)
-        gap = np.abs(self.model.extended(mass, self.depth + 1) - self.model.output_law(self.depth + 1))
-        return Measured(float(gap.max()), float(gap.sum() / 2), accepted, flaw)
-
-    def put_out(self, outcome: Outcome, start: Floats) -> tuple[Floats, float, str]:
-        """Probability of each output as a prefix number, the expected accepted length, and the first flaw.
-
-        Args:
-            outcome: gives the outcome law of a forest.
-            start: probability that the round begins after each prefix.
-        """
-        laws = outcome(self.forest, self.model.target[torch.from_numpy(self.prefixes)]).double().numpy()
-        chances = self.chances * start[self.starts]
-        weighted = np.where(np.isfinite(laws), laws, np.nan) * chances[:, None]
-        outputs = self.prefixes[:, None] * self.model.vocabulary + np.arange(1, self.model.vocabulary + 1)
-        mass = np.zeros(len(start))
-        mass += np.bincount(outputs.reshape(-1), weighted.reshape(-1), len(start))
-        accepted = float((weighted.sum(1) * self.forest.topology.depths).sum())
-        return mass, accepted, law_flaw(laws, self.forest.topology.roots)
+    return Rounds(model, depth, [Drafted.of(grown_trees(model, law, policy))])
 
 
 def grown_trees(model: TableModel, law: str, policy: Policy) -> Iterator[tuple[float, DraftTree, list[int]]]:
@@ -138,7 +99,7 @@ def grown_trees(model: TableModel, law: str, policy: Policy) -> Iterator[tuple[f
 
     Args:
         model: the model.
-        law: draft law.
+        law: sampling scheme.
         policy: what to do next, or None when the tree is done; it decides while the trees are enumerated, so it sees
             what was drawn and nothing else.
     """
@@ -162,23 +123,34 @@ def _expansions(model: TableModel, law: str, partial: Partial, action: Expand) -
     ranked = [int(token) for token in np.argsort(-row, kind="stable") if row[token] > 0 and token not in taken]
     fixed = ranked[: action.fixed]
     row[[*fixed, *taken]] = 0.0
-    for share, drawn in _draws(row, action.sampled, law == "iid"):
+    for share, drawn, _ in draws(row, action.sampled, law == "iid"):
         slots = [(token, "fixed") for token in fixed] + [(token, "sampled") for token in drawn]
         born = [Node(parent, slot, node.prefix * model.vocabulary + 1 + token, node.depth + 1) for token, slot in slots]
         yield share, replace(partial, nodes=(*partial.nodes, *born), expanded=(*partial.expanded, parent))
 
 
-def _draws(left: Floats, count: int, replacement: bool) -> Iterator[tuple[float, list[int]]]:
+def draws(left: Floats, count: int, replacement: bool) -> Iterator[tuple[float, list[int], list[float]]]:
+    """Everything that can be drawn from a row.
+
+    Args:
+        left: weights of the tokens `[V]`, up to a factor.
+        count: number of draws; there are none where no weight is left.
+        replacement: whether the draws are independent.
+
+    Yields:
+        The chance, the tokens, and for every draw, made or not, a uniform from the middle of the token's cell.
+    """
     total = left.sum()
     if count == 0 or total == 0:
-        yield 1.0, []
+        yield 1.0, [], [0.5] * count
         return
+    upper = left.cumsum()
     for token in np.nonzero(left)[0].tolist():
-        rest = left.copy()
+        rest, width = left.copy(), float(left[token] / total)
         if not replacement:
             rest[token] = 0.0
-        for share, more in _draws(rest, count - 1, replacement):
-            yield share * float(left[token] / total), [token, *more]
+        for share, tokens, coins in draws(rest, count - 1, replacement):
+            yield share * width, [token, *tokens], [float(upper[token] / total) - width / 2, *coins]
 
 
 def _finish(model: TableModel, law: str, partial: Partial) -> tuple[DraftTree, list[int]]:

@@ -19,7 +19,7 @@ RowMaker = Callable[[np.random.Generator, tuple[int, int]], tuple[Floats, Floats
 
 @dataclass(frozen=True)
 class TableModel:
-    """A target and a draft whose laws depend on the whole prefix.
+    """A target and a draft whose distributions depend on the whole prefix.
 
     A prefix has a number: the empty one 0, and prefix `s` followed by token `t` the number `s V + 1 + t`. So the
     prefixes of one length are consecutive.
@@ -28,7 +28,7 @@ class TableModel:
         vocabulary: V.
         target: `P` of every prefix, `[prefixes, V]`.
         draft: `Q` of every prefix, `[prefixes, V]`.
-        scores: what ranks the fixed children, `[prefixes, V]`; the draft itself, or somebody else's guesses.
+        scores: what ranks the fixed children, `[prefixes, V]`; the draft itself, or guesses from another source.
     """
 
     vocabulary: int
@@ -41,7 +41,7 @@ class TableModel:
         return first_prefix(self.vocabulary, length)
 
     def extended(self, mass: Floats, length: int) -> Floats:
-        """Law of the first `length` tokens when the target continues what was put out.
+        """Distribution of the first `length` tokens when the target continues what was put out.
 
         Args:
             mass: probability that the output is exactly this prefix, for all prefixes of at most `length` tokens.
@@ -50,17 +50,21 @@ class TableModel:
         Returns:
             `[V^length]`, by prefix number.
         """
-        law = mass[:1]
+        chances = mass[:1]
         for depth in range(length):
             rows = self.target[self.first(depth) : self.first(depth + 1)].double().numpy()
-            law = (law[:, None] * rows).reshape(-1) + mass[self.first(depth + 1) : self.first(depth + 2)]
-        return law
+            chances = (chances[:, None] * rows).reshape(-1) + mass[self.first(depth + 1) : self.first(depth + 2)]
+        return chances
 
-    def output_law(self, length: int) -> Floats:
-        """The target's own law of the first `length` tokens, `[V^length]`."""
+    def output_distribution(self, length: int) -> Floats:
+        """The target's own distribution of the first `length` tokens, `[V^length]`."""
         start = np.zeros(self.first(length + 1))
         start[0] = 1.0
         return self.extended(start, length)
+
+    def prefix_chances(self, length: int) -> Floats:
+        """Probability that a text of the target begins with each prefix of at most `length` tokens, by number."""
+        return np.concatenate([self.output_distribution(tokens) for tokens in range(length + 1)])
 
 
 def first_prefix(vocabulary: int, length: int) -> int:
@@ -73,23 +77,23 @@ def first_prefix(vocabulary: int, length: int) -> int:
     return sum(vocabulary**depth for depth in range(length))
 
 
-def _laws(weights: Floats) -> Floats:
+def _normalised(weights: Floats) -> Floats:
     """Rows scaled to sum 1; a row of zeros becomes a point."""
     filled = np.where(weights.sum(1, keepdims=True) > 0, weights, np.eye(1, weights.shape[1]))
-    laws: Floats = filled / filled.sum(1, keepdims=True)
-    return laws
+    rows: Floats = filled / filled.sum(1, keepdims=True)
+    return rows
 
 
 def _smooth(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return _laws(rng.random(shape) ** 2 + 1e-3)
+    return _normalised(rng.random(shape) ** 2 + 1e-3)
 
 
 def _sparse(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return _laws(rng.random(shape) * (rng.random(shape) < 0.6))
+    return _normalised(rng.random(shape) * (rng.random(shape) < 0.6))
 
 
 def _coarse(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return _laws(rng.integers(0, 3, shape).astype(float))
+    return _normalised(rng.integers(0, 3, shape).astype(float))
 
 
 def _point(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
@@ -98,7 +102,7 @@ def _point(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
 
 
 def _peaked(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return _laws(np.exp(4 * rng.standard_normal(shape)))
+    return _normalised(np.exp(4 * rng.standard_normal(shape)))
 
 
 def _equal(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
@@ -108,22 +112,22 @@ def _equal(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Fl
 
 def _near(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
     rows = _smooth(rng, shape)
-    return rows, _laws(rows * (1 + 1e-6 * rng.standard_normal(shape)))
+    return rows, _normalised(rows * (1 + 1e-6 * rng.standard_normal(shape)))
 
 
 def _disjoint(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
     side = np.arange(shape[1]) % 2 == rng.integers(2, size=(shape[0], 1))
-    return _laws(_smooth(rng, shape) * side), _laws(_smooth(rng, shape) * ~side)
+    return _normalised(_smooth(rng, shape) * side), _normalised(_smooth(rng, shape) * ~side)
 
 
 def _narrow(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
     few = rng.permuted(np.tile(np.arange(shape[1]), (shape[0], 1)), axis=1) < rng.integers(1, 3, size=(shape[0], 1))
-    return _smooth(rng, shape), _laws(_smooth(rng, shape) * few)
+    return _smooth(rng, shape), _normalised(_smooth(rng, shape) * few)
 
 
 def _faint(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
     faint = np.where(rng.random(shape) < 0.5, 1e-9, 1.0)
-    return _laws(_smooth(rng, shape) * faint), _laws(_smooth(rng, shape) * faint[:, ::-1])
+    return _normalised(_smooth(rng, shape) * faint), _normalised(_smooth(rng, shape) * faint[:, ::-1])
 
 
 # Target and draft rows `[count, V]`, by kind.
@@ -169,7 +173,7 @@ def make_model(
         vocabulary: V.
         length: rows are made for all prefixes shorter than this.
         seed: of the random numbers.
-        dtype: of the laws, float32 or float64.
+        dtype: of the distributions, float32 or float64.
         guesses: rank the fixed children by numbers that have nothing to do with the draft, as an n-gram would.
 
     Example:

@@ -1,4 +1,4 @@
-"""How trees may grow: policies that look at everything drafted so far and still keep every exact method exact."""
+"""How trees may grow: policies that use everything drafted so far and still keep every exact method exact."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def by_own_token(law: str) -> Policy:
 def drop_fixed_leaf(law: str) -> Policy:
     """A fixed child is dropped for a token of its sampled siblings, before anything is drawn below one of them.
 
-    It stays excluded from their law.
+    It stays excluded from their sampling distribution.
     """
 
     def policy(partial: Partial, model: TableModel) -> Expand | Drop | None:

@@ -1,13 +1,14 @@
-"""What must hold between methods, and between a method and the bound."""
+"""Relations that must hold between methods, and between a method and the bound."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from univer.audit.bound import TOLERANCE
 from univer.audit.cases import Case
+from univer.audit.checks import worst
 from univer.audit.examine import CORNERS, CornerRecord, Record
-from univer.audit.flaws import worst
 from univer.audit.report import Relation
 
 NEVER_BELOW = (("univer", "greedy"), ("block", "token"))
@@ -29,38 +30,34 @@ def relations(records: Sequence[Record], corners: Sequence[CornerRecord], roundi
     Args:
         records: what enumeration found.
         corners: comparisons of closed forms with their family.
-        rounding: difference of two accepted lengths or laws that is none.
+        rounding: difference of two accepted lengths or probabilities that counts as rounding.
     """
-    own = {(record.subject.method.name, record.case): record for record in records if record.subject.is_default}
+    by_case = {(record.subject.method.name, record.case): record for record in records if record.subject.is_default}
     found = []
     for better, worse in NEVER_BELOW:
         losses = [
-            own[worse, case].accepted - record.accepted
-            for (name, case), record in own.items()
-            if name == better and (worse, case) in own
+            by_case[worse, case].accepted - record.accepted
+            for (name, case), record in by_case.items()
+            if name == better and (worse, case) in by_case
         ]
-        if losses:
-            found.append(
-                Relation(f"{better} never below {worse}", len(losses), -worst(losses), worst(losses) <= rounding)
-            )
+        # The worst gain, which is negative if there is a loss.
+        found += [
+            replace(relation, worst=-relation.worst)
+            for relation in _relation(f"{better} never below {worse}", losses, rounding)
+        ]
     for name, where, applies in ATTAINED:
         gaps = [
             record.bound - record.accepted
-            for (method, case), record in own.items()
+            for (method, case), record in by_case.items()
             if method == name and record.bound is not None and not case.drop and applies(case)
         ]
-        if gaps:
-            found.append(
-                Relation(
-                    f"{name} attains the bound: {where}",
-                    len(gaps),
-                    worst(gaps),
-                    worst(gaps) <= max(TOLERANCE, rounding),
-                )
-            )
+        found += _relation(f"{name} attains the bound: {where}", gaps, max(TOLERANCE, rounding))
     for pair in CORNERS:
         differences = [record.difference for record in corners if record.pair == pair]
-        if differences:
-            name = f"{pair[0]} equals {pair[1]} on {pair[2]} trees"
-            found.append(Relation(name, len(differences), worst(differences), worst(differences) <= rounding))
+        found += _relation(f"{pair[0]} equals {pair[1]} on {pair[2]} trees", differences, rounding)
     return found
+
+
+def _relation(name: str, excesses: list[float], most: float) -> list[Relation]:
+    """A relation that holds if no excess is above `most`; none if no case took part in it."""
+    return [Relation(name, len(excesses), worst(excesses), worst(excesses) <= most)] if excesses else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from univer.audit.flaws import FLOAT64_ERROR
+from univer.audit.checks import FLOAT64_ERROR
 
 
 @dataclass
@@ -15,24 +15,24 @@ class Row:
     Attributes:
         method: its name.
         order: sibling order.
-        exact: False for a method that says itself that it is lossy; it counts as lossy whatever is measured.
-        draft_law: draft law of most of its cases.
+        exact: False for a method that declares itself lossy; it counts as lossy whatever is measured.
+        draft_law: sampling scheme of most of its cases.
         cases: cases enumerated.
         trees: drafted trees of their first rounds.
-        error64: largest error of the law of two rounds in float64.
+        error64: largest error of the distribution of two rounds in float64.
         error32: the same in float32.
         accepted: mean expected accepted length of the first round over the cases with a bound.
         bound: mean of the bounds.
         attained: cases in which the bound is attained.
         bounded: cases with a bound.
         excess: most that the expected accepted length exceeds the bound by.
-        grid: largest error of the law of verdicts over a grid of uniforms, one round and two.
-        edges: decisions at an edge of a cell that differ from those inside it.
-        differing: shared uniforms on which `verify` differs from `decide`.
-        p_value: smallest p-value of the counted decisions.
+        grid: largest error of the distribution of verdicts over a grid of uniforms, one round and two.
+        edges: verdicts at an edge of a cell that differ from those inside it.
+        differing: rounds in which `verify` with a generator does not use its next `N + 1` uniforms.
+        p_value: smallest p-value of the counted verdicts.
         tests: how many p-values there are.
-        growth: largest error of the law of one round over lawfully grown trees.
-        faults: what is not as it must be.
+        growth: largest error of the distribution of one round over trees grown within the growth rule.
+        faults: what is wrong, in words.
     """
 
     method: str
@@ -68,13 +68,13 @@ class PolicyRow:
 
     Attributes:
         policy: its text form.
-        draft_law: draft law that it was asked for.
+        draft_law: its sampling scheme.
         trees: how many different trees there are, over several models.
         methods: exact methods that were run on them.
-        checks: pairs of a forest and a method with a sibling order.
-        error: largest error of the law of one round, of two where there are budgets.
+        checks: pairs of a model's trees and a method with a sibling order.
+        error: largest error of the distribution of one round, of two where there are budgets.
         budgets: most nodes of the trees of the first round, then those of the second, one of which is picked by what
-            the first has put out; none for the policy's own and one round.
+            the first has put out; empty for one round under the policy's own budget.
     """
 
     policy: str
@@ -87,9 +87,9 @@ class PolicyRow:
 
     @property
     def name(self) -> str:
-        """The policy and what it was asked for."""
-        wanted = f", budgets {self.rounds}" if self.budgets else ""
-        return f"{self.policy} ({self.draft_law}{wanted})"
+        """The policy with its sampling scheme and budgets."""
+        budgets = f", budgets {self.rounds}" if self.budgets else ""
+        return f"{self.policy} ({self.draft_law}{budgets})"
 
     @property
     def rounds(self) -> str:
@@ -99,12 +99,12 @@ class PolicyRow:
             >>> PolicyRow("2x2", "swor", 9, 1, 1, 0.0, (3, 1, 2)).rounds
             '3, then 1 or 2'
         """
-        return f"{self.budgets[0]}, then {' or '.join(map(str, self.budgets[1:]))}" if self.budgets else "own"
+        return f"{self.budgets[0]}, then {' or '.join(map(str, self.budgets[1:]))}" if self.budgets else "its own"
 
 
 @dataclass(frozen=True)
 class TwinRow:
-    """A broken twin, the check that it was put to, and the error shown."""
+    """A broken twin: its name, the check that must catch it, what the error measures, the error, and the result."""
 
     name: str
     check: str
@@ -118,9 +118,9 @@ class Length:
     """The accepted length of a method on one case, beside the most that any lossless rule could reach.
 
     Attributes:
-        method: its name, with the sibling order in brackets if it is not the method's own.
+        method: its name, with the sibling order in brackets if it is not the method's default.
         case: name of the case.
-        draft_law: how its trees are drawn.
+        draft_law: sampling scheme of its trees.
         nodes: most drafted nodes of a tree.
         accepted: expected accepted length of the first round.
         bound: the most of any lossless rule.
@@ -136,7 +136,7 @@ class Length:
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation between methods, over how many cases it was checked, its worst value and whether it holds."""
+    """A relation between methods: its name, the cases it was checked on, its worst value, and whether it holds."""
 
     name: str
     cases: int
@@ -146,7 +146,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A part of the audit that was left out, for whom, and why."""
+    """A part of the audit that was left out, for which methods, and why."""
 
     what: str
     methods: tuple[str, ...]
@@ -163,8 +163,8 @@ class Report:
         twins: the broken twins.
         relations: order relations and corners of the `mixed` family.
         skipped: everything left out.
-        lengths: accepted lengths beside their bounds of every method in its own order and in `gain`, on the cases of
-            its own draft law.
+        lengths: accepted lengths beside their bounds of every method in its default order and in `gain`, on the cases
+            of its own sampling scheme.
         seed: of all random numbers.
         seconds: how long it took.
     """
@@ -180,10 +180,10 @@ class Report:
 
     @property
     def faults(self) -> list[str]:
-        """Everything that is not as it must be, in words."""
+        """Everything that is wrong, in words."""
         found = [f"{row.method} ({row.order}): {fault}" for row in self.rows for fault in row.faults]
         found += [
-            f"tree policy {row.name}: law error over all its trees: {row.error:.3g}"
+            f"tree policy {row.name}: error of the output distribution over all its trees: {row.error:.3g}"
             for row in self.policies
             if not row.error <= FLOAT64_ERROR
         ]
@@ -192,7 +192,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether everything is as it must be."""
+        """Whether the audit passed."""
         return not self.faults
 
     def to_dict(self) -> dict[str, Any]:

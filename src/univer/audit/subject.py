@@ -1,4 +1,4 @@
-"""What is audited: a method with one sibling order."""
+"""A method with one sibling order, which is what the audit examines."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Subject:
         return self.is_default or self.order == "gain"
 
     def outcome(self, forest: Forest, targets: Tensor) -> Tensor:
-        """The outcome law of a forest."""
+        """The outcome distribution `[M, V]` of a forest."""
         return outcome_law(forest, targets, self.method, self.order)
 
     def takes(self, case: Case) -> bool:
-        """Whether the order suits the case: `gain` refuses trees from which something was dropped."""
+        """Whether the order suits the case: `gain` does not support trees from which something was dropped."""
         return self.order != "gain" or not case.drop
 
 

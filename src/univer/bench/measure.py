@@ -18,7 +18,7 @@ from univer.bench.rows import Row, growths_of
 from univer.drafting.base import Draft
 from univer.engine.contexts import Context, ContextSettings, contexts
 from univer.models.prompts import Prompt, check_names
-from univer.verdict import end_law
+from univer.verdict import end_distribution
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def evaluate(context: Context, row: Row) -> Outcome:
     Raises:
         ValueError: the method does not take the tree.
     """
-    ends = end_law(context.tree, context.target, row.method, row.order)
+    ends = end_distribution(context.tree, context.target, row.method, row.order)
     depths = torch.from_numpy(context.tree.topology.depths).to(ends.device)
     tau = 1 + float(ends @ depths.to(ends))
     survival = [float(ends[depths >= depth].sum()) for depth in range(1, row.policy.max_depth + 1)]

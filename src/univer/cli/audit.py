@@ -1,4 +1,4 @@
-"""`univer audit`: is every method lossless, how far from the bound, and does the audit catch what is wrong."""
+"""`univer audit`: is every method lossless, how far is it from the bound, and does the audit catch what is wrong."""
 
 import json
 import sys
@@ -13,30 +13,43 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 COLUMNS = (
-    *("method", "order", "exact", "cases", "trees", "error f64", "error f32", "accepted", "bound", "gap", "attained"),
-    *("grid", "edges", "p", "grown"),
+    *("method", "order", "exact", "cases", "trees", "error f64", "error f32", "accepted", "bound", "gap", "at bound"),
+    *("grid error", "edge faults", "p-value", "grown error"),
 )
-AGAINST = """Audit somebody else's rule: package.module:function, with
+LEGEND = """
+error f64, error f32: largest error of the probability of any output of two rounds, in each precision.
+accepted, bound, gap: mean expected accepted length, the most that any lossless rule could reach, and the difference.
+at bound: cases without a gap, of those with a bound.
+grid error: largest error of the verdicts over a grid of random numbers that covers all of [0, 1).
+edge faults: verdicts that differ at the edge of a grid cell; finds <= in place of <.
+p-value: smallest p-value of counted verdicts over larger vocabularies; grown error: as error f64, over trees that grow.
+"""
+FUNCTION = """Audit a rule from outside the package: package.module:function, with
 
-    def function(tree, target_laws): return law  # the outcome law [N, V] of a univer.DraftTree, or
+    def function(tree, target_laws): return rows  # the outcome distribution [N, V] of a univer.DraftTree, or
 
     def function(tree, target_laws, uniforms): return path, next_token  # a sampler"""
 
 
 def audit(
-    method: Annotated[list[str] | None, typer.Argument(help="Methods to audit. [default: all, and the twins]")] = None,
+    method: Annotated[
+        list[str] | None, typer.Argument(help="Methods to audit. [default: all, and the broken twins]")
+    ] = None,
     cases: Annotated[
         int | None, typer.Option(min=1, help="Small models per method. [default: 48, or 8 with --quick]")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of models, draws and uniforms.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for models, draws and uniforms.")] = 0,
     quick: Annotated[bool, typer.Option(help="Fewer cases and counts, for continuous integration.")] = False,
     dtype: Annotated[
         list[str] | None, typer.Option(help="float64 or float32; may be given twice. [default: both]")
     ] = None,
-    against: Annotated[str | None, typer.Option(help=AGAINST)] = None,
+    function: Annotated[str | None, typer.Option("--function", "--against", help=FUNCTION)] = None,
     draft_law: Annotated[
         str | None,
-        typer.Option(help="With --against: how trees are drawn. [default: its attribute draft_law, or greedy]"),
+        typer.Option(
+            help="With --function: how the children of its trees are drawn, such as iid or swor. "
+            "[default: the function's attribute draft_law, or greedy]"
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -46,34 +59,31 @@ def audit(
 ) -> int:
     """Audit verification methods by exact enumeration of small models; exit status 1 if anything is wrong."""
     from univer.audit import audit as run_audit
-    from univer.audit import audit_against, load_function
+    from univer.audit import audit_function, load_function
     from univer.cli.terminal import progress
 
-    # What can be refused is refused before the work.
-    if output is not None and against is not None:
-        raise ValueError("--output does not go with --against: the bound is that of the project's own methods")
+    # Bad input is found before the work.
+    if output is not None and function is not None:
+        raise ValueError("--output does not go with --function: the bound belongs to the methods of the package")
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise ValueError(f"{output} exists already: choose a new folder")
     if method and len(set(method)) < len(method):
         raise ValueError("a method is named twice")
+    if function is not None and method:
+        raise ValueError("give methods or --function, not both")
+    if function is not None and dtype:
+        raise ValueError("--dtype does not go with --function: distributions are compared in both precisions")
+    if function is None and draft_law is not None:
+        raise ValueError("--draft-law belongs to --function: a method has a sampling scheme of its own")
 
     # A log would get lines for every case: the bar is for those who watch.
-    with progress(quiet=as_json or not sys.stderr.isatty()) as tell:
-        if against is not None:
-            if method:
-                raise ValueError("give methods or --against, not both")
-            if dtype:
-                raise ValueError(
-                    "--dtype does not go with --against: laws are compared in both, samplers run in float64"
-                )
-            function = load_function(against)
+    with progress(quiet=as_json or not sys.stderr.isatty()) as show:
+        if function is not None:
             number = cases or (8 if quick else 48)
-            report = audit_against(function, against, draft_law, number, seed, progress=tell)
-        elif draft_law is not None:
-            raise ValueError("--draft-law belongs to --against: a method has a draft law of its own")
+            report = audit_function(load_function(function), function, draft_law, number, seed, progress=show)
         else:
             dtypes = dtype or ("float64", "float32")
-            report = run_audit(method or None, cases=cases, seed=seed, quick=quick, dtypes=dtypes, progress=tell)
+            report = run_audit(method or None, cases=cases, seed=seed, quick=quick, dtypes=dtypes, progress=show)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
     else:
@@ -110,46 +120,59 @@ def _keep(report: "Report", output: Path, settings: dict[str, Any]) -> None:
 def _print(report: "Report") -> None:
     from univer.cli.terminal import print_table
 
-    typer.echo(
-        "Methods: largest error of the law of two rounds, mean accepted length and bound (over each row's own cases)"
-    )
     print_table(COLUMNS, [_cells(row) for row in report.rows])
-    if report.policies:
-        typer.echo("\nTree policies: every tree that they can draw, under every exact method and order that takes them")
-        policies = [
-            [
-                *(row.policy, row.draft_law, row.rounds),
-                *(str(row.trees), str(row.methods), str(row.checks), _scientific(row.error)),
-            ]
-            for row in report.policies
+    typer.echo(LEGEND)
+    policies = [
+        [
+            *(row.policy, row.draft_law, row.rounds),
+            *(str(row.trees), str(row.methods), str(row.checks), _scientific(row.error)),
         ]
-        print_table(("policy", "draft law", "budgets", "trees", "methods", "checks", "error f64"), policies)
-    if report.relations:
-        typer.echo("\nRelations")
-        relations = [
-            [item.name, str(item.cases), f"{item.worst:.1e}", "yes" if item.holds else "NO"]
-            for item in report.relations
-        ]
-        print_table(("relation", "cases", "worst", "holds"), relations)
-    if report.twins:
-        typer.echo("\nBroken twins, each of which must be caught")
-        twins = [
-            [twin.name, twin.check, twin.shows, f"{twin.error:.4f}", "yes" if twin.caught else "NO"]
-            for twin in report.twins
-        ]
-        print_table(("twin", "check", "error is", "error", "caught"), twins)
-    if report.skipped:
-        typer.echo("\nSkipped")
-        print_table(
-            ("what", "for", "why"), [[item.what, ", ".join(item.methods), item.reason] for item in report.skipped]
-        )
+        for row in report.policies
+    ]
+    relations = [
+        [item.name, str(item.cases), f"{item.worst:.1e}", "yes" if item.holds else "NO"] for item in report.relations
+    ]
+    twins = [
+        [twin.name, twin.check, twin.shows, f"{twin.error:.4f}", "yes" if twin.caught else "NO"]
+        for twin in report.twins
+    ]
+    skipped = [[item.what, ", ".join(item.methods), item.reason] for item in report.skipped]
+    for title, columns, rows in (
+        (
+            "Tree policies: every tree that they can draw, under every exact method and order that takes it",
+            ("policy", "sampling", "node budgets", "trees", "methods", "checks", "error f64"),
+            policies,
+        ),
+        ("Relations between methods", ("relation", "cases", "worst", "holds"), relations),
+        (
+            "Broken twins: wrong variants that the audit must catch",
+            ("twin", "check", "the error is", "error", "caught"),
+            twins,
+        ),
+        ("Skipped", ("what", "for", "why"), skipped),
+    ):
+        if rows:
+            typer.echo(title)
+            print_table(columns, rows)
+            typer.echo()
     for fault in report.faults:
         typer.echo(f"FAULT  {fault}")
-    lossy = [row.method for row in report.rows if not row.exact]
-    note = f"; lossy by their own account: {', '.join(dict.fromkeys(lossy))}" if lossy else ""
-    exact = len({row.method for row in report.rows if row.exact and not row.faults})
-    verdict = "as it must be" if report.ok else f"{len(report.faults)} faults"
-    typer.echo(f"\n{exact} exact methods{note}; {verdict} ({report.seconds:.0f} s, seed {report.seed})")
+    typer.echo(f"{_verdict(report)} ({report.seconds:.0f} s, seed {report.seed})")
+
+
+def _verdict(report: "Report") -> str:
+    """The result in one sentence.
+
+    Args:
+        report: The report.
+    """
+    if not report.ok:
+        return f"failed: {len(report.faults)} faults"
+    exact = len({row.method for row in report.rows if row.exact})
+    lossy = {row.method: None for row in report.rows if not row.exact}
+    number = {0: "no method is", 1: "the method is", 2: "both methods are"}.get(exact, f"all {exact} methods are")
+    note = f"; declared lossy: {', '.join(lossy)}" if lossy else ""
+    return f"passed: {number} exact{note}"
 
 
 def _cells(row: "Row") -> list[str]:

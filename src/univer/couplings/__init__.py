@@ -1,4 +1,4 @@
-"""Couplings: from a one-step rule and a tree to the law of the kept path, and to one verdict."""
+"""Couplings: from a one-step rule and a tree to the distribution of the kept path, and to one verdict."""
 
 from univer.couplings.lifted import Lifted
 from univer.couplings.stepwise import Stepwise

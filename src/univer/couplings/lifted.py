@@ -9,7 +9,7 @@ from univer.couplings.base import Allocation, blocks, check_masses, siblings_of
 from univer.couplings.order import sibling_order
 from univer.laws import ratio
 from univer.rules.base import Rule
-from univer.tree import DraftTree, Forest, index
+from univer.tree import Forest, index
 
 
 class Lifted:
@@ -20,9 +20,9 @@ class Lifted:
 
         a_u = p(u) / (1 - sum p(w))        r_v = R / (R + p(REJ))
 
-    Decision goes through the tree in post-order with one uniform per node: a leaf is kept with probability `a_v`, an
-    inner node with probability `r_v` once all its children have failed; the first that succeeds ends the path. The root
-    never fails. Lossless for the whole tree whenever the rule is (UniVer, arXiv 2605.04543; block and traversal
+    Verification goes through the tree in post-order with one uniform per node: a leaf is kept with probability `a_v`,
+    an inner node with probability `r_v` once all its children have failed; the first that succeeds ends the path. The
+    root never fails. Lossless for the whole tree whenever the rule is (UniVer, arXiv 2605.04543; block and traversal
     verification, arXiv 2403.10444 and 2505.12398, are this for two other rules).
     """
 
@@ -30,14 +30,7 @@ class Lifted:
     uses_order = True
 
     def allocate(self, forest: Forest, target_laws: Tensor, rule: Rule, order: str) -> Allocation:
-        """Scales, acceptance probabilities and post-order of all nodes.
-
-        Args:
-            forest: the trees.
-            target_laws: `[M, V]`.
-            rule: the one-step rule.
-            order: sibling order.
-        """
+        """Scales, acceptance probabilities and post-order of all nodes; see `TreeCoupling.allocate`."""
         topology, device = forest.topology, target_laws.device
         scale = target_laws.new_ones(len(forest))
         accept = scale.clone()
@@ -53,7 +46,7 @@ class Lifted:
                 places = sibling_order(order, forest, target_laws, rule, block, coupling)
                 tested, kept = children.gather(1, places), coupling.children.gather(1, places)
                 # 1 - sum p(w) as the sum of what remains: it cannot cancel.
-                rest = coupling.residual + coupling.refused
+                rest = coupling.residual + coupling.rejected
                 remaining = kept.flip(1).cumsum(1).flip(1) + rest[:, None]
                 masses.append(remaining)
                 scale[tested] = ratio(kept, remaining)
@@ -66,42 +59,26 @@ class Lifted:
         accept[index(topology.roots, device)] = 1.0
         return Allocation(scale, accept, start + sizes - 1)
 
-    def end_law(self, forest: Forest, allocation: Allocation) -> Tensor:
-        """Probability that the path ends at each node: it succeeds and all before it in post-order fail."""
+    def end_distribution(self, forest: Forest, allocation: Allocation) -> Tensor:
+        """Probability that the path ends at each node `[M]`: it succeeds and all before it in post-order fail."""
         tree, place, width = _places(forest, allocation)
         failures = allocation.accept.new_ones(int(tree[-1]) + 1, width + 1)
         failures[tree, place + 1] = 1 - allocation.accept
         return allocation.accept * failures.cumprod(1)[tree, place]
 
-    def end_nodes(self, forest: Forest, allocation: Allocation, uniforms: Tensor) -> Tensor:
-        """The first node in post-order whose test succeeds, per tree."""
+    def end_nodes(
+        self, forest: Forest, target_laws: Tensor, rule: Rule, order: str, uniforms: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The first node in post-order whose test succeeds, per tree; see `TreeCoupling.end_nodes`."""
+        allocation = self.allocate(forest, target_laws, rule, order)
         tree, place, width = _places(forest, allocation)
         passed = torch.zeros(int(tree[-1]) + 1, width, dtype=torch.int8, device=tree.device)
         passed[tree, place] = (uniforms < allocation.accept).to(torch.int8)
         nodes = torch.zeros_like(passed, dtype=torch.long)
         nodes[tree, place] = torch.arange(len(forest), device=tree.device)
         # torch.argmax returns the first of equal maxima.
-        return nodes.gather(1, passed.argmax(1, keepdim=True))[:, 0]
-
-    def walk(
-        self, tree: DraftTree, target_laws: Tensor, rule: Rule, order: str, uniforms: list[float]
-    ) -> tuple[int, Tensor]:
-        """Go through one tree in post-order, node by node."""
-        allocation = self.allocate(tree, target_laws, rule, order)
-        accept = allocation.accept.tolist()
-        assert allocation.position is not None
-        place = allocation.position.tolist()
-        children = [sorted(siblings, key=place.__getitem__) for siblings in tree.children]
-
-        def kept(node: int) -> int | None:
-            for child in children[node]:
-                if (end := kept(child)) is not None:
-                    return end
-            return node if uniforms[node] < accept[node] else None
-
-        end = kept(0)
-        assert end is not None, "the root never fails"
-        return end, allocation.scale[end : end + 1]
+        ends = nodes.gather(1, passed.argmax(1, keepdim=True))[:, 0]
+        return ends, allocation.scale[ends]
 
 
 def _places(forest: Forest, allocation: Allocation) -> tuple[Tensor, Tensor, int]:

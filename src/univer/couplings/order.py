@@ -16,7 +16,11 @@ WIDEST_GAIN = 10
 
 
 def check_gain(forest: Forest, rule: Rule) -> None:
-    """Refuse the order `gain` for a tree or a rule that it does not suit.
+    """Raise if the order `gain` does not suit a tree or a rule.
+
+    Args:
+        forest: the trees.
+        rule: the one-step rule.
 
     Raises:
         ValueError: the tree's slots are not those planned, the rule knows no expected acceptance, or a node is too
@@ -43,10 +47,10 @@ def sibling_order(
 
     Args:
         order: one of `ORDERS`.
-        forest: the trees.
-        target_laws: `[M, V]`.
+        forest: `M` nodes in all.
+        target_laws: target distributions `[M, V]`.
         rule: the one-step rule.
-        group: the nodes.
+        group: `n` nodes with `m` children each.
         coupling: the rule's answer for them.
 
     Returns:
@@ -59,7 +63,7 @@ def sibling_order(
     if order == "descending":
         return coupling.children.sort(dim=-1, descending=True, stable=True).indices
     if order == "gain" and count > 1 and (forest.topology.child_counts[group.children] > 0).any():
-        assert isinstance(rule, ForesightRule), "check_gain has seen the rule"
+        assert isinstance(rule, ForesightRule), "check_gain has checked the rule"
         return _gain_order(forest, target_laws, rule, group.children, coupling)
     return positions
 
@@ -101,8 +105,8 @@ def _gains(forest: Forest, target_laws: Tensor, rule: ForesightRule, children: I
     rows, count = children.shape
     kept, device = coupling.children, coupling.children.device
     subsets = torch.arange(1 << count, device=device)
-    outside = (subsets[:, None] >> torch.arange(count, device=device) & 1 == 0).to(kept.dtype)
-    remaining = kept @ outside.T + (coupling.residual + coupling.refused)[:, None]
+    untested = (subsets[:, None] >> torch.arange(count, device=device) & 1 == 0).to(kept.dtype)
+    remaining = kept @ untested.T + (coupling.residual + coupling.rejected)[:, None]
     gains = kept.new_zeros(rows, 1 << count, count)
     topology = forest.topology
     for child in range(count):

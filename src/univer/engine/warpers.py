@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from univer.engine.nucleus import keep_nucleus
-from univer.laws import law_from_logits
+from univer.laws import distributions_from_logits
 
 # Below this the scaled logits of common models leave the range of float32; temperature 0 says what is meant.
 SMALLEST_TEMPERATURE = 1e-6
@@ -112,7 +112,7 @@ class Sampling:
             tokens = torch.tensor(greedy_tokens(logits, step), device=logits.device)
             dtype = torch.float64 if logits.dtype == torch.float64 else torch.float32
             return torch.zeros(logits.shape, dtype=dtype, device=logits.device).scatter_(-1, tokens[:, None], 1.0)
-        return law_from_logits(self.warp(logits), step)
+        return distributions_from_logits(self.warp(logits), step)
 
 
 def greedy_tokens(logits: Tensor, step: str = "the model") -> list[int]:

@@ -1,4 +1,4 @@
-"""What a one-step rule is: the problem it is given, what it answers, and the interface."""
+"""One-step rules: the problem, the answer, and the interface."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Siblings:
     At each node the augmented target is `T(x) = a P(x)` on tokens and `T(REJ) = 1 - a`.
 
     Attributes:
-        target: `P`, `[n, V]`.
-        draft: `S`, the law of the first sampled child (`Q` without fixed and dropped tokens, renormalised), `[n, V]`;
-            None where no child is sampled.
-        scale: the prefix scale `a`, `[n]`.
-        tokens: children in the order drawn, fixed ones first, `[n, fixed + sampled]`.
+        target: `P`, `[n, V]`, float32 or float64.
+        draft: `S`, the distribution of the first sampled child (`Q` without fixed and dropped tokens, renormalised),
+            `[n, V]` in the dtype of the target; None where no child is sampled.
+        scale: the prefix scale `a`, `[n]` in the dtype of the target.
+        tokens: children in the order drawn, fixed ones first, `[n, fixed + sampled]`, int64.
         fixed: number of fixed children.
-        law: the draft law of the tree.
+        law: name of the sampling scheme of the tree.
     """
 
     target: Tensor
@@ -46,9 +46,9 @@ class Siblings:
         """Tokens of the sampled children in the order drawn `[n, sampled]`."""
         return self.tokens[:, self.fixed :]
 
-    def sampling_law(self) -> Tensor:
-        """`S`, for rules that need a sampled child."""
-        assert self.draft is not None, "a node with sampled children has a draft law"
+    def sampling_distribution(self) -> Tensor:
+        """`S`, `[n, V]`, at nodes with a sampled child."""
+        assert self.draft is not None, "a node with sampled children has a draft distribution"
         return self.draft
 
     def scaled(self, scale: Tensor) -> Siblings:
@@ -63,42 +63,48 @@ class Coupling:
     Attributes:
         children: `p(u)` of every child in the order drawn, `[n, m]`.
         residual: total probability `R` of the tokens emitted without following a child, `[n]`.
-        refused: `p(REJ)`, `[n]`.
+        rejected: `p(REJ)`, `[n]`.
     """
 
     children: Tensor
     residual: Tensor
-    refused: Tensor
+    rejected: Tensor
 
 
 @runtime_checkable
 class Rule(Protocol):
     """A lossless coupling between the drawn children of one node and one outcome.
 
-    Both methods answer for all nodes of a `Siblings` at once, on its device, and leave it unchanged.
+    Both methods answer for all nodes of a `Siblings` at once, on its device and in its dtype, and leave it unchanged.
 
     Attributes:
-        draft_law: the draft law that the rule is made for.
+        draft_law: the sampling scheme that the rule is made for, a name of `univer.tree.DRAFT_LAWS`.
     """
 
     draft_law: str
 
     def fits(self, law: str, fixed: int, sampled: int) -> bool:
-        """Whether the rule takes a node drawn by `law` with so many fixed and sampled children."""
+        """Whether the rule takes a node.
+
+        Args:
+            law: the sampling scheme of the tree.
+            fixed: number of fixed children of the node.
+            sampled: number of its sampled children.
+        """
         ...
 
     def couple(self, siblings: Siblings) -> Coupling:
-        """The probabilities of the outcomes given the drawn children."""
+        """Probabilities of the outcomes given the drawn children; they sum to 1 at every node."""
         ...
 
     def residual(self, siblings: Siblings) -> Tensor:
-        """The law of the residual outcomes up to a factor, `[n, V]`."""
+        """Distribution of the residual outcomes up to a factor, a new tensor `[n, V]`."""
         ...
 
 
 @runtime_checkable
 class ForesightRule(Rule, Protocol):
-    """A rule that knows what it will accept before the children are drawn; the sibling order `gain` asks for it."""
+    """A rule with a known expected acceptance, which the sibling order `gain` needs."""
 
     def expected_acceptance(self, siblings: Siblings) -> Tensor:
         """Mean of `sum_u p(u)` over the draw of the sampled children, whose tokens it must not use, `[n]`."""
@@ -107,13 +113,30 @@ class ForesightRule(Rule, Protocol):
 
 @runtime_checkable
 class BoundedRule(Rule, Protocol):
-    """A rule that is too slow for large vocabularies and says so before work starts."""
+    """A rule that only works for small vocabularies, which is checked before generation starts."""
 
     def check_vocabulary(self, size: int, law: str, sampled: int) -> None:
-        """Raise a ValueError that tells the limit if a node with so many sampled children is too large."""
+        """Raise if a node is too large for the rule.
+
+        Args:
+            size: number of tokens.
+            law: the sampling scheme of the tree.
+            sampled: number of sampled children of the node.
+
+        Raises:
+            ValueError: with the limit.
+        """
         ...
 
 
 def without_replacement(law: str, fixed: int, sampled: int) -> bool:
-    """Whether children were drawn without replacement: any law but `iid`, and `iid` too where it drew only once."""
+    """Whether a node's children were drawn without replacement.
+
+    Any scheme but `iid` does that, and `iid` where it drew only once.
+
+    Args:
+        law: the sampling scheme of the tree.
+        fixed: number of fixed children.
+        sampled: number of sampled children.
+    """
     return law != "iid" or (fixed == 0 and sampled <= 1)

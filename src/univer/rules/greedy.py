@@ -12,7 +12,7 @@ from univer.rules.base import Coupling, Siblings, without_replacement
 class GreedyTransport:
     """The optimal coupling when all children but one are chosen without randomness.
 
-    With `S` the law of the sampled child `u_m` (zero on the fixed children),
+    With `S` the distribution of the sampled child `u_m` (zero on the fixed children),
 
         Z      = (1 - a) + sum_x [a P(x) - S(x)]+
         p(u_m) = min(1, a P(u_m) / S(u_m))
@@ -20,8 +20,8 @@ class GreedyTransport:
         p(REJ) = (1 - a) (1 - p(u_m)) / Z
 
     Without a sampled child `S = 0` and `Z = 1`. Exact at every `a`; at `a = 1` the rule of Hu et al. (arXiv 2502.18779,
-    theorem 5), optimal for its draft law; at the scale of the prefix it is UniVer (Weng, Hu, Yairi, arXiv 2605.04543).
-    Cost: one pass over the vocabulary per node. `Z` is a sum of what remains: one minus `sum min(a P, S)` cancels.
+    theorem 5), optimal for its sampling scheme; lifted it is UniVer (Weng, Hu, Yairi, arXiv 2605.04543). Cost: one pass
+    over the vocabulary per node. `Z` is a sum of what remains: one minus `sum min(a P, S)` cancels.
     """
 
     draft_law = "greedy"
@@ -35,13 +35,13 @@ class GreedyTransport:
         scale, target = siblings.scale[:, None], siblings.target
         fixed = scale * target.gather(1, siblings.fixed_tokens)  # S is 0 there
         rest = self.residual(siblings).sum(-1)
-        refused = 1 - siblings.scale
+        rejected = 1 - siblings.scale
         if not siblings.sampled:
-            return Coupling(fixed, rest, refused)
-        token, draft = siblings.sampled_tokens, siblings.sampling_law()
+            return Coupling(fixed, rest, rejected)
+        token, draft = siblings.sampled_tokens, siblings.sampling_distribution()
         kept = ratio(scale * target.gather(1, token), draft.gather(1, token))
-        spare = (1 - kept[:, 0]) / positive(refused + rest + fixed.sum(-1))
-        return Coupling(torch.cat([fixed * spare[:, None], kept], 1), rest * spare, refused * spare)
+        spare = (1 - kept[:, 0]) / positive(rejected + rest + fixed.sum(-1))
+        return Coupling(torch.cat([fixed * spare[:, None], kept], 1), rest * spare, rejected * spare)
 
     def residual(self, siblings: Siblings) -> Tensor:
         """`[a P - S]+` without the fixed children."""

@@ -30,7 +30,7 @@ class KSeq:
     draft_law = "iid"
 
     def fits(self, law: str, fixed: int, sampled: int) -> bool:
-        """Independent draws only; a single draw is one under every law."""
+        """Independent draws only; a single draw counts as one under every scheme."""
         return fixed == 0 and (law == "iid" or sampled == 1)
 
     def couple(self, siblings: Siblings) -> Coupling:
@@ -38,14 +38,14 @@ class KSeq:
         gamma, beta = self._threshold(siblings)
         token, scale = siblings.tokens, siblings.scale[:, None]
         accept = ratio(
-            scale * siblings.target.gather(1, token), gamma[:, None] * siblings.sampling_law().gather(1, token)
+            scale * siblings.target.gather(1, token), gamma[:, None] * siblings.sampling_distribution().gather(1, token)
         )
         failed = torch.cumprod(1 - accept, -1)
         before = torch.cat([torch.ones_like(failed[:, :1]), failed[:, :-1]], 1)
-        rest, refused = self._remainder(siblings, gamma, beta).sum(-1), 1 - siblings.scale
+        rest, rejected = self._remainder(siblings, gamma, beta).sum(-1), 1 - siblings.scale
         # Where nothing remains the acceptance is 1 and a child has been kept.
-        share = failed[:, -1] / positive(rest + refused)
-        return Coupling(accept * before, rest * share, refused * share)
+        share = failed[:, -1] / positive(rest + rejected)
+        return Coupling(accept * before, rest * share, rejected * share)
 
     def residual(self, siblings: Siblings) -> Tensor:
         """`[T - min(T / gamma, Q) (1 - (1 - beta)^K) / beta]+` on tokens."""
@@ -58,12 +58,12 @@ class KSeq:
 
     def _remainder(self, siblings: Siblings, gamma: Tensor, beta: Tensor) -> Tensor:
         target = siblings.target * siblings.scale[:, None]
-        covered = torch.minimum(target / gamma[:, None], siblings.sampling_law())
+        covered = torch.minimum(target / gamma[:, None], siblings.sampling_distribution())
         return target.sub_(covered.mul_(_factor(beta, siblings.sampled)[:, None])).clamp_(min=0)
 
     def _threshold(self, siblings: Siblings) -> tuple[Tensor, Tensor]:
         """`gamma` at the upper end of the bisection, and its `beta`, both `[n]`."""
-        count, draft = siblings.sampled, siblings.sampling_law()
+        count, draft = siblings.sampled, siblings.sampling_distribution()
         target = siblings.target * siblings.scale[:, None]
 
         def coverage(gamma: Tensor) -> Tensor:

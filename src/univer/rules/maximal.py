@@ -11,7 +11,7 @@ from univer.rules.base import Coupling, Siblings
 class MaximalCoupling:
     """Keep the drafted token as often as any coupling can.
 
-    With `S = Q` the law of the only child `u` and `T = a P` on tokens,
+    With `S = Q` the distribution of the only child `u` and `T = a P` on tokens,
 
         p(u)   = min(1, a P(u) / Q(u))
         Z      = (1 - a) + sum_x [a P(x) - Q(x)]+
@@ -26,22 +26,22 @@ class MaximalCoupling:
     draft_law = "chain"
 
     def fits(self, law: str, fixed: int, sampled: int) -> bool:
-        """One sampled child and nothing else, whatever the law is called."""
+        """One sampled child and nothing else, whatever the sampling scheme."""
         return fixed == 0 and sampled == 1
 
     def couple(self, siblings: Siblings) -> Coupling:
         """Probabilities of the child, of the residual and of `REJ`."""
-        token, draft = siblings.tokens, siblings.sampling_law()
+        token, draft = siblings.tokens, siblings.sampling_distribution()
         kept = ratio(siblings.scale[:, None] * siblings.target.gather(1, token), draft.gather(1, token))
         excess = self.residual(siblings).sum(-1)
-        refused = 1 - siblings.scale
-        spare = (1 - kept[:, 0]) / positive(excess + refused)
-        return Coupling(kept, excess * spare, refused * spare)
+        rejected = 1 - siblings.scale
+        spare = (1 - kept[:, 0]) / positive(excess + rejected)
+        return Coupling(kept, excess * spare, rejected * spare)
 
     def residual(self, siblings: Siblings) -> Tensor:
         """`[a P - Q]+`."""
-        return (siblings.target * siblings.scale[:, None]).sub_(siblings.sampling_law()).clamp_(min=0)
+        return (siblings.target * siblings.scale[:, None]).sub_(siblings.sampling_distribution()).clamp_(min=0)
 
     def expected_acceptance(self, siblings: Siblings) -> Tensor:
         """`sum_x min(a P(x), Q(x))`."""
-        return (siblings.target * siblings.scale[:, None]).clamp_(max=siblings.sampling_law()).sum(-1)
+        return (siblings.target * siblings.scale[:, None]).clamp_(max=siblings.sampling_distribution()).sum(-1)

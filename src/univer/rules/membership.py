@@ -14,7 +14,7 @@ class Membership:
         p(u) = a P(u),   p(x) = a P(x) for every other token,   p(REJ) = 1 - a
 
     A token that is drawn twice (`iid`) belongs to its first node. Exact for any tree whatever, a pruned one included,
-    since nothing depends on the draft law; optimal where all children are fixed. This is naive sampling, the
+    since nothing depends on how it was drawn; optimal where all children are fixed. This is naive sampling, the
     "target-only" acceptance of EAGLE-2 and EAGLE-3 (Li et al., arXiv 2406.16858, 2503.01840). Cost: one pass over the
     vocabulary per node.
     """

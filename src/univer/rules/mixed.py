@@ -32,7 +32,7 @@ class MixedRejection:
         fixed = state.target.gather(1, siblings.fixed_tokens)
         rest = state.target.scatter_(1, siblings.fixed_tokens, 0.0).sum(-1)
         children = torch.cat([state.left[:, None] * fixed, state.kept], 1)
-        return Coupling(children, state.left * rest, state.left * state.refused)
+        return Coupling(children, state.left * rest, state.left * state.rejected)
 
     def residual(self, siblings: Siblings) -> Tensor:
         """`T_{r+1}` without the fixed children."""

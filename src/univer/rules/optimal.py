@@ -23,15 +23,15 @@ Floats = NDArray[np.float64]
 class OptimalTransport:
     """The coupling of drawn children and outcome that maximises the mean of `sum_u p(u)`.
 
-    Over the sets `E` of children that the draft law can draw, with `D(E)` their probabilities, the programme is
+    Over the sets `E` of children that can be drawn, with `D(E)` their probabilities, the programme is
 
         maximise  sum_E sum_{x in E} f(E, x)
         subject to  sum_x f(E, x) <= D(E),   sum_E f(E, x) <= T(x),   f >= 0
 
     and `p(x | E) = f(E, x) / D(E)`. What the flow leaves of the target, `T(x) - sum_E f(E, x)` and `REJ`, is the
-    residual, the same for every set. Any feasible flow is lossless, so the solver's tolerance cannot bias the law: the
-    flow is scaled down to feasibility before use. This is the optimal transport with membership cost (OTM) of SpecTr
-    (Sun et al., arXiv 2310.15141, section 3). One programme of `|sets| m` variables per node: refused above 20 000
+    residual, the same for every set. Any feasible flow is lossless, so the solver's tolerance cannot bias the output:
+    the flow is scaled down to feasibility before use. This is the optimal transport with membership cost (OTM) of
+    SpecTr (Sun et al., arXiv 2310.15141, section 3). One programme of `|sets| m` variables per node, and at most 20 000
     sets.
     """
 
@@ -42,7 +42,7 @@ class OptimalTransport:
         return True
 
     def check_vocabulary(self, size: int, law: str, sampled: int) -> None:
-        """Refuse a vocabulary with too many sets of children.
+        """Raise if a node has too many sets of children; see `BoundedRule`.
 
         Raises:
             ValueError: with the limit.
@@ -54,16 +54,16 @@ class OptimalTransport:
         children, left, shares = [], [], []
         for row, plan in enumerate(_plans(siblings)):
             tokens = siblings.tokens[row].tolist()
-            kept = plan.kept[frozenset(tokens)]
+            chances = plan.kept[frozenset(tokens)]
             first = [token not in tokens[:position] for position, token in enumerate(tokens)]
-            children.append([kept[token] if new else 0.0 for token, new in zip(tokens, first, strict=True)])
+            children.append([chances[token] if new else 0.0 for token, new in zip(tokens, first, strict=True)])
             left.append(1 - sum(children[-1]))
-            total = plan.residual.sum() + plan.refused
+            total = plan.residual.sum() + plan.rejected
             shares.append(plan.residual.sum() / total if total > 0 else 1.0)
         spare = torch.tensor(left, dtype=torch.float64).clamp_(min=0)
         share = torch.tensor(shares, dtype=torch.float64)
-        kept_law = torch.tensor(children, dtype=torch.float64).to(siblings.target)
-        return Coupling(kept_law, (spare * share).to(kept_law), (spare * (1 - share)).to(kept_law))
+        kept = torch.tensor(children, dtype=torch.float64).to(siblings.target)
+        return Coupling(kept, (spare * share).to(kept), (spare * (1 - share)).to(kept))
 
     def residual(self, siblings: Siblings) -> Tensor:
         """`T(x) - sum_E f(E, x)`."""
@@ -80,7 +80,7 @@ class _Plan:
     def __init__(
         self,
         target: Floats,
-        refused: float,
+        rejected: float,
         draft: Floats | None,
         fixed: tuple[int, ...],
         sampled: int,
@@ -109,7 +109,7 @@ class _Plan:
         for (row, token), amount in zip(members, flow, strict=True):
             self.kept[drawn_sets[row]][token] = float(amount / supply[row])
         self.residual: Floats = np.maximum(target - _totals(tokens, flow, len(target)), 0.0)
-        self.refused = refused
+        self.rejected = rejected
         self.value = float(flow.sum())
 
 
@@ -137,7 +137,7 @@ def _shrink(capacity: Floats, used: Floats) -> Floats:
 def _child_sets(
     draft: Floats | None, fixed: tuple[int, ...], sampled: int, replacement: bool
 ) -> dict[frozenset[int], float]:
-    """Every set of child tokens that the draft law can draw, with its probability."""
+    """Every set of child tokens that can be drawn, with its probability."""
     if draft is None or sampled == 0:
         return {frozenset(fixed): 1.0}
     support = np.nonzero(draft)[0].tolist()
@@ -159,8 +159,8 @@ def _solve(
     target: bytes, scale: float, draft: bytes | None, fixed: tuple[int, ...], sampled: int, replacement: bool
 ) -> _Plan:
     row = np.frombuffer(target)
-    law = None if draft is None else np.frombuffer(draft) / np.frombuffer(draft).sum()
-    return _Plan(scale * row / row.sum(), 1 - scale, law, fixed, sampled, replacement)
+    row_of_draft = None if draft is None else np.frombuffer(draft) / np.frombuffer(draft).sum()
+    return _Plan(scale * row / row.sum(), 1 - scale, row_of_draft, fixed, sampled, replacement)
 
 
 def _plans(siblings: Siblings) -> list[_Plan]:

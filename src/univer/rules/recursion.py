@@ -8,24 +8,24 @@ import torch
 from torch import Tensor
 
 from univer.laws import normalise, positive, ratio
-from univer.rules.base import Siblings
+from univer.rules.base import Coupling, Siblings
 
 
 @dataclass(frozen=True)
 class Recursion:
-    """State after the last sampled child was refused.
+    """State after the last sampled child was rejected.
 
     Attributes:
         kept: probability that the outcome is the j-th sampled child, `[n, r]`.
         left: probability that none of them is, `[n]`.
         target: `T_{r+1}` on tokens, `[n, V]`.
-        refused: `T_{r+1}(REJ)`, `[n]`.
+        rejected: `T_{r+1}(REJ)`, `[n]`.
     """
 
     kept: Tensor
     left: Tensor
     target: Tensor
-    refused: Tensor
+    rejected: Tensor
 
 
 def recursive_rejection(siblings: Siblings, replacement: bool) -> Recursion:
@@ -43,30 +43,30 @@ def recursive_rejection(siblings: Siblings, replacement: bool) -> Recursion:
         The probabilities and what is left, as new tensors.
     """
     target = siblings.target * siblings.scale[:, None]
-    refused = 1 - siblings.scale
-    draft = siblings.sampling_law()
-    left = torch.ones_like(refused)
+    rejected = 1 - siblings.scale
+    draft = siblings.sampling_distribution()
+    left = torch.ones_like(rejected)
     kept = []
     for slot in range(siblings.sampled):
         token = siblings.sampled_tokens[:, slot : slot + 1]
         accept = ratio(target.gather(1, token), draft.gather(1, token))[:, 0]
         target.sub_(draft).clamp_(min=0)
-        total = target.sum(-1) + refused
+        total = target.sum(-1) + rejected
         accept = torch.where(total > 0, accept, torch.ones_like(accept))
         kept.append(left * accept)
         left = left * (1 - accept)
         target.div_(positive(total)[:, None])
-        refused = refused / positive(total)
+        rejected = rejected / positive(total)
         if not replacement and slot + 1 < siblings.sampled:
             draft = normalise(draft.scatter(1, token, 0.0))
-    return Recursion(torch.stack(kept, 1), left, target, refused)
+    return Recursion(torch.stack(kept, 1), left, target, rejected)
 
 
 def expected_acceptance(siblings: Siblings, replacement: bool) -> Tensor:
     """Mean of `sum_u p(u)` over the draw of the children.
 
     `1 - prod_j (1 - b_j) (1 - T_{r+1}(F))` with `b_j = sum_x min(T_j(x), S_j(x))`. Exact with replacement and for one
-    sampled child. Without replacement `S_{j+1}` depends on the token drawn; its mean over the refused tokens stands in
+    sampled child. Without replacement `S_{j+1}` depends on the token drawn; its mean over the rejected tokens stands in
     for it,
 
         S_{j+1}(x) = S_j(x) (C - f(x)),   f(u) = [S_j - T_j]+(u) / (1 - b_j) / (1 - S_j(u)),   C = sum_u f(u)
@@ -81,18 +81,41 @@ def expected_acceptance(siblings: Siblings, replacement: bool) -> Tensor:
         `[n]`, in [0, 1].
     """
     target = siblings.target * siblings.scale[:, None]
-    refused = 1 - siblings.scale
-    left = torch.ones_like(refused)
-    draft = siblings.sampling_law() if siblings.sampled else target
+    rejected = 1 - siblings.scale
+    left = torch.ones_like(rejected)
+    draft = siblings.sampling_distribution() if siblings.sampled else target
     for slot in range(siblings.sampled):
         failed = (draft - target).clamp_(min=0)
         missed = failed.sum(-1)
         left = left * missed
         target.sub_(draft).clamp_(min=0)
-        total = positive(target.sum(-1) + refused)
+        total = positive(target.sum(-1) + rejected)
         target.div_(total[:, None])
-        refused = refused / total
+        rejected = rejected / total
         if not replacement and slot + 1 < siblings.sampled:
             failed.div_(positive(missed)[:, None]).div_(positive(1 - draft))
             draft = normalise((failed.sum(-1, keepdim=True) - failed).clamp_(min=0).mul_(draft))
     return 1 - left * (1 - target.gather(1, siblings.fixed_tokens).sum(-1))
+
+
+class SequentialRejection:
+    """The answers of a rule that is recursive rejection and nothing else.
+
+    Attributes:
+        replacement: whether the children are drawn independently.
+    """
+
+    replacement: bool
+
+    def couple(self, siblings: Siblings) -> Coupling:
+        """Probabilities of the children in the order drawn, of the residual and of `REJ`."""
+        state = recursive_rejection(siblings, self.replacement)
+        return Coupling(state.kept, state.left * state.target.sum(-1), state.left * state.rejected)
+
+    def residual(self, siblings: Siblings) -> Tensor:
+        """`T_{m+1}` on tokens."""
+        return recursive_rejection(siblings, self.replacement).target
+
+    def expected_acceptance(self, siblings: Siblings) -> Tensor:
+        """Exact with replacement and for one child; see `recursion.expected_acceptance` for more."""
+        return expected_acceptance(siblings, self.replacement)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from univer.rules.base import Coupling, Siblings
-from univer.rules.recursion import expected_acceptance, recursive_rejection
+from univer.rules.recursion import SequentialRejection
 
 
-class RecursiveRejection:
-    """Test independent draws from one law in turn, each against the residual of the one before.
+class RecursiveRejection(SequentialRejection):
+    """Test independent draws from one distribution in turn, each against the residual of the one before.
 
     With `T_1` the augmented target and `u_1..u_m` independent draws from `Q`: if no earlier child was the outcome,
     `u_j` is with probability `min(1, T_j(u_j) / Q(u_j))`, and otherwise `T_{j+1} = norm([T_j - Q]+)`. If none is, the
@@ -21,20 +18,8 @@ class RecursiveRejection:
     """
 
     draft_law = "iid"
+    replacement = True
 
     def fits(self, law: str, fixed: int, sampled: int) -> bool:
-        """Independent draws only; a single draw is one under every law."""
+        """Independent draws only; a single draw counts as one under every scheme."""
         return fixed == 0 and (law == "iid" or sampled == 1)
-
-    def couple(self, siblings: Siblings) -> Coupling:
-        """Probabilities of the children in the order drawn, of the residual and of `REJ`."""
-        state = recursive_rejection(siblings, replacement=True)
-        return Coupling(state.kept, state.left * state.target.sum(-1), state.left * state.refused)
-
-    def residual(self, siblings: Siblings) -> Tensor:
-        """`T_{m+1}` on tokens."""
-        return recursive_rejection(siblings, replacement=True).target
-
-    def expected_acceptance(self, siblings: Siblings) -> Tensor:
-        """`1 - prod_j (1 - sum_x min(T_j(x), Q(x)))`, exact."""
-        return expected_acceptance(siblings, replacement=True)

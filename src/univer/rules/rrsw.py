@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from univer.rules.base import Coupling, Siblings, without_replacement
-from univer.rules.recursion import expected_acceptance, recursive_rejection
+from univer.rules.base import without_replacement
+from univer.rules.recursion import SequentialRejection
 
 
-class RecursiveRejectionWithoutReplacement:
-    """Test children drawn without replacement in turn, each against the law it was really drawn from.
+class RecursiveRejectionWithoutReplacement(SequentialRejection):
+    """Test children drawn without replacement in turn, each against the distribution it was really drawn from.
 
     `S_1 = Q` and `S_{j+1}` is `S_j` without `u_j`, renormalised. If no earlier child was the outcome, `u_j` is with
     probability `min(1, T_j(u_j) / S_j(u_j))`, and otherwise `T_{j+1} = norm([T_j - S_j]+)`. If none is, the outcome is
@@ -21,20 +19,8 @@ class RecursiveRejectionWithoutReplacement:
     """
 
     draft_law = "swor"
+    replacement = False
 
     def fits(self, law: str, fixed: int, sampled: int) -> bool:
         """Sampled children without replacement, no fixed ones."""
         return fixed == 0 and without_replacement(law, fixed, sampled)
-
-    def couple(self, siblings: Siblings) -> Coupling:
-        """Probabilities of the children in the order drawn, of the residual and of `REJ`."""
-        state = recursive_rejection(siblings, replacement=False)
-        return Coupling(state.kept, state.left * state.target.sum(-1), state.left * state.refused)
-
-    def residual(self, siblings: Siblings) -> Tensor:
-        """`T_{m+1}` on tokens."""
-        return recursive_rejection(siblings, replacement=False).target
-
-    def expected_acceptance(self, siblings: Siblings) -> Tensor:
-        """Exact for one child; see `recursion.expected_acceptance` for more."""
-        return expected_acceptance(siblings, replacement=False)

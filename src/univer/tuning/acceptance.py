@@ -16,7 +16,7 @@ from univer.laws import positive, top_tokens
 from univer.methods import Method
 from univer.topology import FIXED, ROOT, SAMPLED, Floats, Topology
 from univer.tree import DraftTree, Forest, index, rows_of
-from univer.verdict import end_law
+from univer.verdict import end_distribution
 
 # Pseudo-counts that draw the figures of one depth towards the mean of all depths.
 PRIOR = 4.0
@@ -82,7 +82,7 @@ class AcceptanceCounts:
             ValueError: the tree does not fit the method.
         """
         method = self.method
-        kept = kept_probabilities(tree, end_law(tree, targets, method))
+        kept = kept_probabilities(tree, end_distribution(tree, targets, method))
         inner = np.array([node for node in expanded if kept[node] > 0], dtype=np.int64)
         if not len(inner):
             return

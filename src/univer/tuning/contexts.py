@@ -16,7 +16,7 @@ from univer.methods import Method
 from univer.tuning.acceptance import AcceptanceCounts
 from univer.tuning.alternating import AlternatingPolicy
 from univer.tuning.candidates import Candidate
-from univer.verdict import end_law
+from univer.verdict import end_distribution
 
 Progress = Callable[[int, int], None]
 
@@ -77,7 +77,7 @@ class Contexts:
             for index, context in enumerate(self._trees(number, text, policies)):
                 place = index % len(candidates)
                 policy, tree = policies[place], context.tree
-                ends = end_law(tree, context.target, self.method, self.options.order).double().cpu()
+                ends = end_distribution(tree, context.target, self.method, self.options.order).double().cpu()
                 accepted = float(ends @ torch.from_numpy(tree.topology.depths).double())
                 record = policy.records[-1]
                 found[place].append((1 + accepted, record.nodes, record.widths))

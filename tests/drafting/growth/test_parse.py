@@ -70,7 +70,7 @@ def test_plans_refuse_what_does_not_fit_before_any_work() -> None:
         fixed_only = False
 
     draft = Drafting()
-    with pytest.raises(ValueError, match="'rrsw' needs a tree drawn by the law 'swor'"):
+    with pytest.raises(ValueError, match="'rrsw' needs a tree drawn by the sampling scheme 'swor'"):
         TreePlan("eagle2", draft, methods()["rrsw"], None, greedy=False)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'grow' does not support the sampling scheme 'iid'"):
         TreePlan("grow", draft, methods()["rrs"], None, greedy=False)  # type: ignore[arg-type]

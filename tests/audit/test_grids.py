@@ -5,17 +5,17 @@ import pytest
 import torch
 
 import univer
-from univer.audit.broken_decisions import LessOrEqual, reuse_across_rounds, reuse_for_token
-from univer.audit.decision import (
+from univer.audit.broken_verification import LessOrEqual, reuse_across_rounds, reuse_for_token
+from univer.audit.grids import (
     LARGEST,
     Cells,
-    audit_decision,
+    audit_round,
     audit_rounds,
     generator_faults,
-    method_decide,
-    method_play,
     one_by_one,
+    play_by,
     small_grids,
+    verify_by,
 )
 from univer.methods import Method
 
@@ -30,15 +30,15 @@ def test_cells_keep_the_threshold_and_the_ends() -> None:
 
 
 @pytest.mark.parametrize("name", ["token", "block", "rrsw", "traversal", "spectr", "univer", "mixed", "membership"])
-def test_both_decisions_follow_the_outcome_law_to_the_edges(name: str) -> None:
+def test_one_tree_and_many_follow_the_outcome_law_to_the_edges(name: str) -> None:
     method = univer.methods()[name]
     for grid in small_grids(method, 5, 3):
-        deciders = [method_decide(method)]
+        ways = [verify_by(method)]
         if len(grid.rows()[0]) < 150:
-            deciders.append(one_by_one(method, grid))
+            ways.append(one_by_one(method, grid))
             assert generator_faults(method, grid, None, seed=1) == 0
-        for decide in deciders:
-            found = audit_decision(grid, decide)
+        for way in ways:
+            found = audit_round(grid, way)
             assert found.error < 1e-12
             assert found.edges == 0
             assert found.rows > 0
@@ -46,7 +46,7 @@ def test_both_decisions_follow_the_outcome_law_to_the_edges(name: str) -> None:
 
 def test_less_or_equal_is_seen_at_the_edges_only() -> None:
     twin = Method("twin", univer.methods()["univer"].rule, LessOrEqual(), "wrong on purpose")
-    found = [audit_decision(grid, method_decide(twin)) for grid in small_grids(univer.methods()["univer"], 5, 3)]
+    found = [audit_round(grid, verify_by(twin)) for grid in small_grids(univer.methods()["univer"], 5, 3)]
     assert max(faults.error for faults in found) < 1e-12
     assert sum(faults.edges for faults in found) > 0
 
@@ -54,7 +54,7 @@ def test_less_or_equal_is_seen_at_the_edges_only() -> None:
 def test_reused_coins_are_seen_in_two_rounds() -> None:
     method = univer.methods()["token"]
     first, second = [grid for grid in small_grids(method, 16, 3) if len(grid.tree) == 2][:2]
-    assert audit_rounds(first, second, method_play(method)) < 1e-12
+    assert audit_rounds(first, second, play_by(method)) < 1e-12
     assert audit_rounds(first, second, reuse_across_rounds(method)) > 1e-3
     assert audit_rounds(first, second, reuse_for_token(method)) > 1e-3
 
@@ -67,5 +67,5 @@ def test_a_generator_used_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None
         coins = torch.full((len(tree) + 1,), 0.5) if generator is not None else uniforms
         return univer.verify(tree, laws, method, order=order, uniforms=coins)
 
-    monkeypatch.setattr("univer.audit.decision.verify", forgetful)
+    monkeypatch.setattr("univer.audit.grids.verify", forgetful)
     assert generator_faults(method, grid, None, seed=1, rounds=64) > 0

@@ -9,7 +9,8 @@ from math import prod
 import torch
 from torch import Tensor
 
-from univer.audit.models import TableModel
+from univer.audit.growth import draws
+from univer.audit.models import Floats, TableModel
 from univer.drafting.builder import TreeBuilder
 from univer.drafting.growth import Grower, Growth, Guess, NodeSlots
 from univer.drafting.growth.loop import draft_tree
@@ -39,20 +40,26 @@ class _Observed:
         self, tree: TreeBuilder, nodes: Sequence[int], rows: Tensor, guesses: Sequence[Sequence[Guess]]
     ) -> list[NodeSlots]:
         decisions = self._growth.slots(tree, nodes, rows, guesses)
-        cells = [list(_cells(row, decision, self.law)) for row, decision in zip(rows, decisions, strict=True)]
+        cells = [self._cells(row.double().numpy().copy(), node) for row, node in zip(rows, decisions, strict=True)]
         self.options = [
-            (prod(share for share, _ in parts), [coin for _, own in parts for coin in own]) for parts in product(*cells)
+            (prod(share for share, _ in parts), [coin for _, coins in parts for coin in coins])
+            for parts in product(*cells)
         ]
         return decisions
 
     def coins(self, count: int) -> Tensor:
-        own = next(self._coins, None)
-        if own is None:
+        coins = next(self._coins, None)
+        if coins is None:
             raise _UndecidedError
-        return torch.tensor(own, dtype=torch.float64)
+        return torch.tensor(coins, dtype=torch.float64)
+
+    def _cells(self, left: Floats, decision: NodeSlots) -> list[tuple[float, list[float]]]:
+        """All that can be drawn at a node: the chance, and a coin for every sampled slot."""
+        left[list(decision.fixed)] = 0.0
+        return [(share, coins) for share, _, coins in draws(left, decision.sampled, self.law == "iid")]
 
 
-def product_trees(
+def grower_trees(
     grower: Grower, model: TableModel, depth: int, start: int = 0, nodes: int | None = None
 ) -> Iterator[tuple[float, DraftTree, list[int]]]:
     """Every tree that a grower can draft next: its chance, the tree, and the prefix number of each node.
@@ -61,7 +68,7 @@ def product_trees(
     distribution functions that it samples from.
 
     Args:
-        grower: of some policy; it is told of no verdict.
+        grower: of some policy; it learns of no verdict.
         model: the model whose draft is read.
         depth: levels that the text has room for.
         start: prefix number of the root.
@@ -79,7 +86,7 @@ def product_trees(
         try:
             tree = draft_tree(0, growth, read_level, growth.coins, torch.device("cpu")).tree
         except _UndecidedError:
-            waiting += [(chance * share, [*coins, own]) for share, own in growth.options]
+            waiting += [(chance * share, [*coins, level]) for share, level in growth.options]
         else:
             yield chance, tree, _prefixes(tree.tokens.tolist(), tree.parents, start, model.vocabulary)
 
@@ -90,25 +97,3 @@ def _prefixes(tokens: Sequence[int], parents: Sequence[int], start: int, vocabul
     for token, parent in zip(tokens[1:], parents[1:], strict=True):
         prefixes.append(prefixes[parent] * vocabulary + 1 + token)
     return prefixes
-
-
-def _cells(row: Tensor, decision: NodeSlots, law: str) -> Iterator[tuple[float, list[float]]]:
-    """All that can be drawn at a node: the chance, and a coin for every sampled slot."""
-    left = row.double().clone()
-    left[list(decision.fixed)] = 0.0
-    yield from _draws(left, decision.sampled, law == "iid")
-
-
-def _draws(left: Tensor, count: int, replacement: bool) -> Iterator[tuple[float, list[float]]]:
-    total = float(left.sum())
-    if count == 0 or total == 0:
-        yield 1.0, [0.5] * count
-        return
-    upper = left.cumsum(0)
-    for token in left.nonzero()[:, 0].tolist():
-        width = float(left[token]) / total
-        rest = left.clone()
-        if not replacement:
-            rest[token] = 0.0
-        for share, more in _draws(rest, count - 1, replacement):
-            yield share * width, [float(upper[token]) / total - width / 2, *more]

@@ -1,4 +1,4 @@
-"""Plausible wrong variants of couplings, of the decision and of its inputs. Everything here is wrong on purpose."""
+"""Plausible wrong variants of couplings, of verification and of its inputs. Everything here is wrong on purpose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from univer.audit.decision import Play, slices
+from univer.audit.grids import Play, slices
 from univer.couplings import Lifted
 from univer.couplings.base import Allocation, siblings_of
 from univer.laws import normalise, ratio
@@ -31,7 +31,7 @@ class UndividedScale(Lifted):
             nodes, children = index(group.nodes, scale.device), index(group.children, scale.device)
             coupling = rule.couple(siblings_of(forest, target_laws, group, scale[nodes]))
             scale[children] = accept[children] = coupling.children
-            accept[nodes] = ratio(coupling.residual, coupling.residual + coupling.refused)
+            accept[nodes] = ratio(coupling.residual, coupling.residual + coupling.rejected)
         accept[index(forest.topology.roots, scale.device)] = 1.0
         return replace(allocation, scale=scale, accept=accept)
 
@@ -39,28 +39,31 @@ class UndividedScale(Lifted):
 class LessOrEqual(Lifted):
     """A test succeeds if `u <= a`."""
 
-    def end_nodes(self, forest: Forest, allocation: Allocation, uniforms: Tensor) -> Tensor:
+    def end_nodes(
+        self, forest: Forest, target_laws: Tensor, rule: Rule, order: str, uniforms: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """The first node in post-order whose test succeeds."""
-        above = torch.nextafter(allocation.accept, torch.ones_like(allocation.accept) * 2)
-        return super().end_nodes(forest, replace(allocation, accept=above), uniforms)
+        # The next smaller number is below a threshold just if the number itself is at most the threshold.
+        below = torch.nextafter(uniforms, torch.full_like(uniforms, -1))
+        return super().end_nodes(forest, target_laws, rule, order, below)
 
 
 class WholeDraft(Forest):
-    """The tokens of fixed children are not taken out of the law of the sampled child."""
+    """The tokens of fixed children are not taken out of the distribution of the sampled child."""
 
-    def sampling_law(self, group: Group) -> Tensor:
+    def sampling_distribution(self, group: Group) -> Tensor:
         """`Q` itself."""
         return normalise(rows_of(self.draft_laws, group.nodes, self.device))
 
 
 def fixed_left_in(method: Method, forest: Forest, targets: Tensor) -> Tensor:
-    """Outcome law of a method that takes `Q` for `S`."""
+    """Outcome distribution of a method that takes `Q` for `S`."""
     whole = WholeDraft(forest.topology, forest.tokens, forest.draft_laws, forest.law, forest.excluded, forest.planned)
     return outcome_law(whole, targets, method)
 
 
-def own_row(method: Method, forest: Forest, targets: Tensor) -> Tensor:
-    """Outcome law of a method that judges children by their own target row instead of their parent's."""
+def children_by_their_own_row(method: Method, forest: Forest, targets: Tensor) -> Tensor:
+    """Outcome distribution of a method that tests children by their own target row instead of their parent's."""
     rows = np.arange(len(forest))
     inner = forest.topology.child_counts > 0
     rows[inner] = forest.topology.children[inner, 0]
@@ -68,20 +71,22 @@ def own_row(method: Method, forest: Forest, targets: Tensor) -> Tensor:
 
 
 def reuse_across_rounds(method: Method) -> Play:
-    """The coins of the first round decide every round."""
+    """The uniforms of the first round serve every round."""
 
     def play(rounds: Sequence[tuple[DraftTree, Tensor]], uniforms: Tensor) -> list[Verdict]:
         coins = uniforms[: len(rounds[0][0]) + 1]
-        return [verify(tree, laws, method, uniforms=coins[: len(tree) + 1]) for tree, laws in rounds]
+        return [verify(tree, targets, method, uniforms=coins[: len(tree) + 1]) for tree, targets in rounds]
 
     return play
 
 
 def reuse_for_token(method: Method) -> Play:
-    """The coin of the last node's test draws the token as well."""
+    """The uniform of the last node's test draws the token as well."""
 
     def play(rounds: Sequence[tuple[DraftTree, Tensor]], uniforms: Tensor) -> list[Verdict]:
         coins = [torch.cat([part[:-1], part[-2:-1]]) for part in slices(rounds, uniforms)]
-        return [verify(tree, laws, method, uniforms=part) for (tree, laws), part in zip(rounds, coins, strict=True)]
+        return [
+            verify(tree, targets, method, uniforms=part) for (tree, targets), part in zip(rounds, coins, strict=True)
+        ]
 
     return play

@@ -5,10 +5,11 @@ import pytest
 import torch
 
 import univer
-from univer.audit.growth import Grown, grown_trees
+from univer.audit.grower_trees import grower_trees
+from univer.audit.growth import grown_trees
 from univer.audit.models import TableModel, make_model
+from univer.audit.node_budgets import grower_round
 from univer.audit.policies import DEPTH
-from univer.audit.product_growth import product_trees
 from univer.audit.subject import subjects_of
 from univer.audit.tree_policies import BUDGETED, POLICIES, policy_rows
 from univer.drafting.growth.grow import Grow
@@ -25,10 +26,10 @@ def test_a_static_shape_has_the_trees_that_the_audit_lists_by_itself() -> None:
         return Expand(leaves[0], 1, 2) if leaves else None
 
     model = make_model("smooth", 4, DEPTH + 1, 3)
-    ours = _table(product_trees(parse_tree("3x2").start("mixed", greedy=False), model, DEPTH))
+    ours = _table(grower_trees(parse_tree("3x2").start("mixed", greedy=False), model, DEPTH))
     # Of three children the default split of the law samples one; two are asked for here.
     shape = univer.drafting.shapes.parse_shape("3x2", "mixed", sampled=2)
-    ours = _table(product_trees(parse_tree(shape).start("mixed", greedy=False), model, DEPTH))
+    ours = _table(grower_trees(parse_tree(shape).start("mixed", greedy=False), model, DEPTH))
     theirs = _table(grown_trees(model, "mixed", policy))
     assert ours.keys() == theirs.keys()
     for key, chance in ours.items():
@@ -43,7 +44,7 @@ def _table(trees) -> dict[tuple[int, ...], float]:  # type: ignore[no-untyped-de
 def test_chances_add_up_and_budgets_bind(text: str, law: str, vocabulary: int) -> None:
     policy = parse_tree(text)
     model = make_model("smooth", vocabulary, policy.max_depth + 1, 1)
-    trees = list(product_trees(policy.start(law, greedy=False), model, policy.max_depth))
+    trees = list(grower_trees(policy.start(law, greedy=False), model, policy.max_depth))
     assert sum(chance for chance, _, _ in trees) == pytest.approx(1, abs=1e-12)
     sizes = [len(tree) - 1 for _, tree, _ in trees]
     assert max(sizes) <= policy.max_nodes
@@ -56,7 +57,7 @@ def test_slots_of_one_branch_depend_on_tokens_sampled_in_another() -> None:
     model = make_model("smooth", 6, 3, 0)
     policy = Grow(max_nodes=4, max_depth=2, top_k=2, threshold=0.01, foresight=0)
     seen: dict[int, set[int]] = {}
-    for _, tree, prefixes in product_trees(policy.start("mixed", greedy=False), model, 2):
+    for _, tree, prefixes in grower_trees(policy.start("mixed", greedy=False), model, 2):
         for child, below in enumerate(tree.children):
             if tree.depths[child] == 1:
                 seen.setdefault(prefixes[child], set()).add(len(below))
@@ -91,21 +92,21 @@ def test_two_rounds_of_a_grower_that_learns_are_exact(budgets: tuple[int | None,
             if outcome[node, token] > 0
         ]
 
-    for chance, tree, prefixes in product_trees(policy.start("greedy", greedy=False), model, 2, nodes=budgets[0]):
+    for chance, tree, prefixes in grower_trees(policy.start("greedy", greedy=False), model, 2, nodes=budgets[0]):
         for share, node, output in outcomes(tree, prefixes):
             grower = _told(policy, model, tree, node, budgets[0])
-            for again, second, numbers in product_trees(grower, model, 2, output, budgets[1]):
+            for again, second, numbers in grower_trees(grower, model, 2, output, budgets[1]):
                 sizes.add((node, len(second)))
                 for last, _, text in outcomes(second, numbers):
                     _spread(model, chance * share * again * last, text, law, length)
-    assert np.abs(law - model.output_law(length)).max() < 1e-12
+    assert np.abs(law - model.output_distribution(length)).max() < 1e-12
     assert len({size for _, size in sizes}) > 1 or budgets[1] == 1
 
 
 def _told(policy: Grow, model: TableModel, tree: DraftTree, node: int, nodes: int | None):  # type: ignore[no-untyped-def]
     """A grower that drafted this very tree and learned that it was kept down to `node`."""
     grower = policy.start("greedy", greedy=False)
-    for _, drafted, _ in product_trees(grower, model, 2, nodes=nodes):
+    for _, drafted, _ in grower_trees(grower, model, 2, nodes=nodes):
         if torch.equal(drafted.tokens, tree.tokens) and drafted.parents == tree.parents:
             grower.settle(drafted, drafted.topology.path(node))
             return grower
@@ -124,5 +125,5 @@ def _spread(model: TableModel, mass: float, text: int, law: np.ndarray, length: 
 def test_all_trees_of_a_policy_measure_as_grown_trees() -> None:
     policy = parse_tree("eagle2:nodes=4,depth=2,top_k=2")
     model = make_model("medley", 3, 3, 0)
-    grown = Grown(model, product_trees(policy.start("fixed", greedy=False), model, 2), 2)
+    grown = grower_round(model, policy.start("fixed", greedy=False), 2)
     assert grown.measure(lambda forest, laws: univer.outcome_law(forest, laws, "membership")).error < 1e-12
