@@ -47,10 +47,11 @@ def test_found_12_a_head_on_a_target_that_was_compiled_and_used_before(how, vari
     with torch.inference_mode():
         target(torch.tensor([PROMPT]))
         target(torch.tensor([PROMPT[:3]]))
-    draft = EagleDraft(random_draft("llama", variant, reduced=False).head, target)
+    head = random_draft("llama", variant, reduced=False).head
     options = {"temperature": 0, "max_new_tokens": NEW, "eos_token_id": None}
     if how == "compiled":
-        assert generate(target, draft, [PROMPT], **options).texts[0] == greedy_reference(tiny("llama"), PROMPT, NEW)
+        result = generate(target, EagleDraft(head, target), [PROMPT], **options)
+        assert result.texts[0] == greedy_reference(tiny("llama"), PROMPT, NEW)
     else:
         with pytest.raises(ValueError, match="has compiled modules, which may leave out the hooks"):
-            generate(target, draft, [PROMPT], **options)
+            generate(target, EagleDraft(head, target), [PROMPT], **options)
