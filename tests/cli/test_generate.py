@@ -87,7 +87,6 @@ def test_a_tree_as_a_list(tiny_directory: Path, capsys: pytest.CaptureFixture[st
     [
         (["--draft", "skip=9"], "layers 0 to 2"),
         (["--draft", "look-up"], "other drafts are lookup, automaton, eagle, eagle=DIRECTORY, first=8, skip=16-18"),
-        (["--max-new-tokens", "100000"], "max_position_embeddings"),
         (["--order", "gain", "--method", "block", "--tree", "2x2", "--draft", "first=2"], "chain"),
     ],
 )

@@ -77,7 +77,7 @@ def test_what_an_error_leaves_out_is_named():
 
 
 def test_a_request_that_the_engine_refuses_is_an_error():
-    report = examine(tiny("llama"), "lookup", new_tokens=1000)
+    report = examine(tiny("gpt2"), "lookup", new_tokens=1000)
     assert "exceed the 96 positions" in report.findings[-1].message
     assert not report.sound
 

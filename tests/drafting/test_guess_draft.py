@@ -77,7 +77,9 @@ def test_a_second_request_takes_the_first_one_s_text_from_the_store():
 
 def test_an_interrupted_request_leaves_the_store_alone():
     store = SharedText()
-    steps = generate_rounds(tiny("llama"), AutomatonSource(shared=store), PROMPT, max_new_tokens=24, seed=0)
+    steps = generate_rounds(
+        tiny("llama"), AutomatonSource(shared=store), PROMPT, max_new_tokens=24, seed=0, eos_token_id=None
+    )
     next(steps)
     next(steps)
     assert len(store) == 0

@@ -113,9 +113,8 @@ def test_trees_of_one_seed_are_equal():
     assert trees[0] == trees[1] != trees[2]
 
 
-def test_a_short_context_is_refused():
-    with pytest.raises(ValueError, match="reads at most 96 tokens, the text may grow to 97"):
-        start(tiny("llama"), limit=97)
+def test_a_session_says_how_far_its_model_reads():
+    assert start(tiny("llama"), limit=97).max_length == 96
 
 
 def test_trees_below_one_text_share_what_was_read():

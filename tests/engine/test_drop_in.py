@@ -354,3 +354,33 @@ def test_messages_name_what_the_caller_passed_also_beside_padding(options, messa
         tiny("llama").generate(
             PADDED, attention_mask=MASK, custom_generate=univer.hf("lookup"), max_new_tokens=4, **options
         )
+
+
+def ends_at(lengths, width):
+    """A criterion that answers for every text by what it begins with."""
+
+    def criterion(input_ids, scores, **_):
+        limits = [lengths[int(row[width - 1])] for row in input_ids]
+        return torch.tensor([row.shape[0] >= width + limit for row, limit in zip(input_ids, limits, strict=True)])
+
+    return criterion
+
+
+@pytest.mark.parametrize("lengths", [(2, 9, 4), (9, 3, 1), (3, 3, 3), (30, 2, 5)])
+@pytest.mark.parametrize("ends", ["none", "some"])
+def test_found_05_finished_texts_without_an_end_of_text_go_on_until_all_are_finished(ends, lengths):
+    criterion = ends_at(dict(zip((15, 12, 21), lengths, strict=True)), PADDED.shape[1])
+    options = {"attention_mask": MASK, "stopping_criteria": StoppingCriteriaList([criterion]), "pad_token_id": 0}
+    options |= {"return_dict_in_generate": True, "output_scores": True, "output_logits": True}
+    # An end of the text, even one that never comes, makes transformers fill up what is finished.
+    options |= {"eos_token_id": None if ends == "none" else [60]}
+    for family in ("llama", "gpt2"):
+        target, caches = tiny(family), [DynamicCache(), DynamicCache()]
+        plain, ours = both(family, PADDED, **options)
+        assert torch.equal(plain.sequences, ours.sequences)
+        assert len(plain.scores) == len(ours.scores)
+        calls = [{}, {"custom_generate": univer.hf(near_copy(family, 0.2), tree="2x3")}]
+        for cache, call in zip(caches, calls, strict=True):
+            given = options | call | with_cache(target, cache) | {"do_sample": False, "max_new_tokens": 15}
+            target.generate(PADDED, **given)
+        assert caches[0].get_seq_length() == caches[1].get_seq_length()

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from engine.families import greedy_reference, near_copy, tiny
+from engine.families import VOCABULARY, greedy_reference, near_copy, tiny
 from univer.drafting.combined import CombinedDraft
-from univer.drafting.guesses import GuessSession, GuessSource
+from univer.drafting.guesses import Guess, GuessSession, GuessSource
 from univer.drafting.independent import IndependentDraft
 from univer.drafting.proposals import RunningProposal
 from univer.engine import Engine
@@ -86,3 +86,38 @@ def test_a_proposal_that_yields_no_input_is_an_error():
 
     with pytest.raises(TypeError, match="yields inputs of passes"):
         RunningProposal(nothing()).advance()
+
+
+class OneGuess(GuessSession):
+    def __init__(self, token):
+        self.token = token
+
+    def guesses(self, committed, path):
+        return [Guess(self.token, 0.9)]
+
+
+class WrongForLongTexts(GuessSource):
+    """Guesses one token at every node: for texts that may grow beyond 50 tokens one that there is not."""
+
+    name = "wrong"
+
+    def __init__(self, wrong):
+        self.wrong = wrong
+
+    def start(self, request):
+        return OneGuess(self.wrong if request.max_length > 50 else 5)
+
+
+@pytest.mark.parametrize("token", [-1, VOCABULARY, VOCABULARY + 7])
+@pytest.mark.parametrize("beside", ["alone", "model"])
+def test_found_09_a_guess_outside_the_vocabulary_ends_its_own_row_by_name(beside, token):
+    target, source = tiny("llama"), WrongForLongTexts(token)
+    engine = Engine(
+        target, CombinedDraft(IndependentDraft(near_copy("llama")), [source]) if beside == "model" else source
+    )
+    good, bad = (engine.add(PROMPT, temperature=0, max_new_tokens=new, eos_token_id=None) for new in (12, 60))
+    while engine.busy:
+        engine.step()
+    assert good.committed == greedy_reference(target, PROMPT, 12)
+    assert isinstance(bad.error, ValueError)
+    assert f"guess source 'wrong' guessed token {token} after []" in str(bad.error)

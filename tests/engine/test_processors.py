@@ -6,8 +6,9 @@ import pytest
 import torch
 from transformers import LogitsProcessorList, RepetitionPenaltyLogitsProcessor, TemperatureLogitsWarper
 
+import univer
 from engine.families import greedy_reference, near_copy, tiny
-from univer.engine import generate
+from univer.engine import Engine, generate
 from univer.engine.processors import OccurrencePenalty, request_processors
 
 PROMPT = [3, 14, 15, 9, 26, 5, 14, 15]
@@ -168,3 +169,27 @@ def test_occurrences_count_for_each_row_apart():
     ids = torch.tensor([[1, 2, 2], [1, 0, 1]])
     expected = torch.tensor([[0, 0, -1.25], [-0.75, -0.75, 0]])
     assert torch.equal(penalty(ids, torch.zeros(2, 3)), expected)
+
+
+@pytest.mark.parametrize("prompt", [[3], [3, 4, 5]])
+@pytest.mark.parametrize("forced", ["forced_bos_token_id", "forced_eos_token_id"])
+@pytest.mark.parametrize("sample", [True, False])
+def test_found_07_a_forced_token_that_is_suppressed_is_refused_as_in_transformers(sample, forced, prompt):
+    settings = {forced: 7, "suppress_tokens": [5, 7], "max_new_tokens": 4, "eos_token_id": None}
+    target, ids = tiny("llama"), torch.tensor([prompt])
+    for call in ({}, {"custom_generate": univer.hf("lookup")}):
+        with pytest.raises(ValueError, match=f"Every token in `{forced}`"):
+            target.generate(ids, do_sample=sample, **settings, **call)
+    for run in (
+        lambda: generate(target, "lookup", ids, temperature=float(sample), **settings),
+        lambda: Engine(target).add(prompt, temperature=float(sample), **settings),
+    ):
+        with pytest.raises(ValueError, match=f"{forced}=7 forces what suppress_tokens forbids"):
+            run()
+
+
+@pytest.mark.parametrize("ban", [{"begin_suppress_tokens": [7]}, {"bad_words_ids": [[7]]}])
+def test_bans_that_do_not_reach_the_forced_first_token(ban):
+    settings = {"forced_bos_token_id": 7, "eos_token_id": None} | ban
+    expected = greedy_reference(tiny("llama"), [3], 6, None, forced_bos_token_id=7, **ban)
+    assert generate(tiny("llama"), "lookup", [[3]], temperature=0, max_new_tokens=6, **settings).texts[0] == expected

@@ -3,8 +3,11 @@
 import pytest
 import torch
 
+from engine.fakes import TableModel
 from engine.families import near_copy, tiny
-from univer.engine import generate, plain
+from univer import DraftTree
+from univer.drafting.base import Draft, DraftSession
+from univer.engine import Streams, generate, plain
 
 PROMPT = torch.tensor([[3, 14, 15, 9, 26, 5]])
 
@@ -70,3 +73,51 @@ def test_fault_25_a_generator_of_another_device_gives_a_readable_error():
 
     with pytest.raises(ValueError, match="must be a CPU generator, not one on cuda:0"):
         sampled(generator=Elsewhere())
+
+
+class OneToken(Draft, DraftSession):
+    """Proposes one token, drawn from a known distribution by a generator of its own that has the request's seed."""
+
+    name = "one token"
+
+    def __init__(self, row, seed):
+        self.row, self.generator = row, torch.Generator().manual_seed(seed)
+
+    def start(self, request):
+        return self
+
+    def propose(self, committed, growth):
+        token = int(torch.multinomial(self.row, 1, generator=self.generator))
+        return DraftTree([committed[-1], token], [-1, 0], ["root", "sampled"], {0: self.row}, growth.law)
+
+
+@pytest.mark.parametrize("by", ["seed", "generator"])
+def test_found_02_a_draft_with_the_seed_of_the_request_draws_other_numbers(by):
+    law, row = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.3, 0.5])
+    target, counts, runs = TableModel(law.expand(3, 3)), torch.zeros(3), 3000
+    for seed in range(runs):
+        source = {"seed": seed} if by == "seed" else {"generator": torch.Generator().manual_seed(seed)}
+        request = {"method": "token", "tree": "chain-1", "max_new_tokens": 3, "eos_token_id": None}
+        text = generate(target, OneToken(row, seed), torch.tensor([[0]]), **request, **source).texts[0]
+        counts[text[2]] += 1
+    # Five standard deviations of a share.
+    assert (counts / runs - law).abs().max() < 5 * (0.25 / runs) ** 0.5
+
+
+def test_found_02_no_two_streams_are_one_and_none_has_the_seed_itself():
+    def numbers(generator):
+        return set(torch.rand(200, generator=generator, dtype=torch.float64).tolist())
+
+    found = [numbers(torch.Generator().manual_seed(7))]
+    found += [numbers(stream) for row in range(3) for stream in Streams.of_seed(7, row)]
+    found += [numbers(stream) for stream in Streams.of_seed(8)]
+    assert len(set().union(*found)) == 200 * len(found)
+
+
+def test_a_pair_of_streams_is_used_as_it_is():
+    def streams():
+        return Streams.of_seed(11)
+
+    assert sampled(generator=streams()) == sampled(seed=11)
+    with pytest.raises(TypeError, match=r"must be a torch\.Generator, not 3"):
+        sampled(generator=3)

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 
+from engine.fakes import ScriptedDraft
 from engine.families import near_copy, tiny
 from univer.engine import Engine, generate, generate_rounds
 
@@ -91,6 +92,40 @@ def test_logits_that_turn_into_nan_name_the_round(temperature):
     with pytest.raises(ValueError, match="the target's round 2: row 0 of the logits"):
         next(generation)
     assert list(generation) == [], "a text that broke off cannot be continued"
+
+
+class ForLongTexts(ScriptedDraft):
+    """Proposes one tree to texts that may have more than 50 tokens, nothing to others."""
+
+    def start(self, request):
+        return ForLongTexts(self.script if request.max_length > 50 else [])
+
+
+@pytest.mark.parametrize("temperature", [0, 1])
+@pytest.mark.parametrize(("broken", "node"), [(11, 2), (12, 4), (13, 6)])
+def test_found_10_nan_of_a_drafted_token_names_its_node_and_spoils_no_other_row(temperature, broken, node):
+    target = copy.deepcopy(tiny("llama"))
+    embeddings = target.get_input_embeddings()
+    with torch.no_grad():
+        embeddings.weight[broken] = float("nan")
+    tree = [(0, 10), (0, 11), (1, 14), (1, 12), (4, 15), (4, 13)]
+    engine = Engine(target, ForLongTexts([tree]))
+    options = {"temperature": temperature, "seed": 0, "eos_token_id": None}
+    long = engine.add(list(range(20, 40)), max_new_tokens=24, **options)
+    bad = engine.add([3, 4], max_new_tokens=50, **options)
+    engine.step(), engine.step()
+    path = {2: [11], 4: [10, 12], 6: [10, 12, 13]}[node]
+    assert "the target's round 1" in str(bad.error)
+    assert f"hold NaN from node {node}, the tokens {path} below the text" in str(bad.error)
+    # What comes next takes the place of the broken row in the cache.
+    with torch.no_grad():
+        embeddings.weight[broken] = 0.0
+    after = engine.add([5, 6], max_new_tokens=8, **options)
+    while engine.busy:
+        engine.step()
+    assert (long.error, after.error) == (None, None)
+    assert after.committed == generate(target, None, [[5, 6]], max_new_tokens=8, **options).texts[0] or temperature
+    assert len(after.committed) == 10
 
 
 def test_gradients_are_neither_made_nor_switched_off_for_the_caller():

@@ -131,9 +131,9 @@ def test_text_up_to_the_last_position_of_the_context():
 
 def test_texts_that_would_outgrow_the_context_are_refused():
     with pytest.raises(ValueError, match=f"exceed the {CONTEXT} positions of the target"):
-        run(near_copy("llama"), max_new_tokens=CONTEXT)
-    with pytest.raises(ValueError, match="the target reads at most"):
-        run(near_copy("llama"), prompt=[5] * (CONTEXT + 1), max_new_tokens=1)
+        generate(tiny("gpt2"), "lookup", [PROMPT], max_new_tokens=CONTEXT, eos_token_id=None)
+    with pytest.raises(ValueError, match=f"the prompt has 97 tokens, which exceed the {CONTEXT} positions"):
+        generate(tiny("gpt2"), "lookup", [[5] * (CONTEXT + 1)], max_new_tokens=1)
     with pytest.raises(ValueError, match="below the 6 tokens of the prompt"):
         run(near_copy("llama"), max_length=5)
     with pytest.raises(ValueError, match="must not be negative"):
@@ -141,12 +141,13 @@ def test_texts_that_would_outgrow_the_context_are_refused():
 
 
 def test_the_default_length_ends_at_the_context():
-    assert length_limit(10, None, None, None, None) == 138
+    assert length_limit(10, None, None, None) == 138
     assert length_limit(10, None, None, None, 64) == 64
     assert length_limit(10, None, None, SimpleNamespace(max_new_tokens=7), 64) == 17
     assert length_limit(10, None, None, SimpleNamespace(max_new_tokens=None, max_length=30), 64) == 30
     assert length_limit(10, 5, 12, None, 64) == 12
     assert length_limit(10, 5, 40, None, 64) == 15
+    assert length_limit(10, 90, None, None, 64) == 100
 
 
 def test_eos_ids_of_every_kind():

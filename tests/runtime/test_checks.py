@@ -23,6 +23,8 @@ from transformers import (
 from engine.families import DECODER, VOCABULARY, near_copy, tiny
 from tiny_models import byte_tokenizer
 from univer.drafting.independent import IndependentDraft
+from univer.drafting.proposals import complete
+from univer.drafting.request import DraftRequest
 from univer.engine import generate, generate_rounds
 from univer.runtime.checks import check_model, check_tokenizers, context_limit
 
@@ -104,12 +106,14 @@ def test_models_without_a_cache_or_a_configuration_are_refused():
         check_model(torch.nn.Linear(2, 2), "draft")
 
 
-def test_the_draft_must_be_able_to_read_the_whole_text():
+def test_a_draft_is_not_asked_for_a_tree_beyond_the_length_that_it_was_made_for():
     config = LlamaConfig(**DECODER | {"max_position_embeddings": 16})
     draft = LlamaForCausalLM(config).eval()
     assert context_limit(draft) == 16
-    with pytest.raises(ValueError, match="reads at most 16 tokens, the text may grow to 33"):
-        generate(tiny("llama"), draft, PROMPT, max_new_tokens=30)
+    growth = SimpleNamespace(depth=4)
+    request = DraftRequest(VOCABULARY, torch.device("cpu"), torch.softmax, torch.Generator(), True, 40)
+    with pytest.raises(ValueError, match="reads at most 16 tokens, the tree asks for 4 levels below 14"):
+        complete(IndependentDraft(draft).start(request).propose([5] * 14, growth))
 
 
 def with_back_end(family, name):

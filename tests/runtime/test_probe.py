@@ -1,7 +1,10 @@
 """Architectures that the tests do not cover are asked whether they honour a tree."""
 
+import copy
+
 import pytest
 import torch
+from torch import nn
 from transformers import BloomConfig, BloomForCausalLM, OlmoConfig, OlmoForCausalLM
 
 from engine.families import DECODER, VOCABULARY, greedy_reference, tiny
@@ -65,3 +68,32 @@ def test_a_model_is_asked_only_once():
     asked = len(calls)
     check_tree_attention(model, "target")
     assert len(calls) == asked > 0
+
+
+def dynamic(layers):
+    """The tiny Llama with linear layers whose activations are quantised by the largest one of a pass."""
+    model = copy.deepcopy(tiny("llama"))
+    chosen = {nn.Linear} if layers == "all" else {"lm_head"}
+    return torch.ao.quantization.quantize_dynamic(model, chosen, dtype=torch.qint8)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layers", ["all", "output"])
+def test_found_03_scales_over_all_tokens_of_a_pass_are_refused_by_name(layers):
+    model, prompt = dynamic(layers), torch.tensor([[3, 4, 3]])
+    message = (
+        "LlamaForCausalLM does not honour .* modules of torch.ao.nn.quantized.dynamic.* quantise the weights alone"
+    )
+    with pytest.raises(ValueError, match=f"the target {message}"):
+        generate(model, "lookup", prompt, max_new_tokens=4)
+    with pytest.raises(ValueError, match=f"the draft {message}"):
+        generate(tiny("llama"), model, prompt, max_new_tokens=4)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_found_03_such_a_target_decodes_alone_and_without_a_draft_only():
+    model = dynamic("all")
+    result = generate(model, None, torch.tensor([[3, 4, 5]]), temperature=0, max_new_tokens=8, eos_token_id=None)
+    assert result.texts[0] == greedy_reference(model, [3, 4, 5], 8)
+    with pytest.raises(ValueError, match="does not honour"):
+        generate(model, None, torch.tensor([[3, 4, 5], [6, 7, 8]]), temperature=0, max_new_tokens=8)

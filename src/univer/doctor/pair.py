@@ -156,6 +156,6 @@ def _positions(target: Any, models: list[Any]) -> Finding:
             "positions",
             "warning",
             f"the draft has {shortest} positions, the target {limit or 'no limit'}",
-            f"keep prompt and answer within {shortest} tokens together",
+            f"keep prompt and answer within {shortest} tokens together: beyond them nothing is drafted",
         )
     return Finding("positions", "ok", f"texts of up to {limit} tokens" if limit else "no limit in the configuration")

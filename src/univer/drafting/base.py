@@ -24,10 +24,13 @@ class DraftSession(ABC):
     Attributes:
         passes: number of forward passes of a draft model so far.
         concurrent: whether several proposals below one prefix may be advanced in turn.
+        max_length: largest number of tokens, those of a branch included, that the draft reads; longer ones are not
+            asked for. None where there is no limit.
     """
 
     passes: int = 0
     concurrent: bool = False
+    max_length: int | None = None
 
     @abstractmethod
     def propose(self, committed: Sequence[int], growth: Growth) -> DraftTree | Proposal[DraftTree]:

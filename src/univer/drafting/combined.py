@@ -61,6 +61,7 @@ class CombinedSession(DraftSession):
     def __init__(self, session: DraftSession, guessing: Guessing) -> None:
         self.session = session
         self.guessing = guessing
+        self.max_length = session.max_length
 
     @property
     def passes(self) -> int:  # type: ignore[override]

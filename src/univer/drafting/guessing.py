@@ -18,7 +18,8 @@ class Guessing:
     """
 
     def __init__(self, sources: Sequence[GuessSource], request: DraftRequest) -> None:
-        self._sessions = [source.start(request) for source in sources]
+        self._sessions = [(source.name, source.start(request)) for source in sources]
+        self._vocabulary = request.vocabulary
 
     def level(self, committed: Sequence[int], tree: TreeBuilder, nodes: Sequence[int]) -> list[list[Guess]]:
         """What may follow some nodes of a tree, by all sources, without duplicates.
@@ -30,11 +31,26 @@ class Guessing:
 
         Returns:
             For each node its guesses, the most confident first.
+
+        Raises:
+            ValueError: a source guesses a token that there is not.
         """
         paths = [tree.path(node) for node in nodes]
-        return [merge_guesses([session.guesses(committed, path) for session in self._sessions]) for path in paths]
+        return [merge_guesses(self._all_guesses(committed, path)) for path in paths]
+
+    def _all_guesses(self, committed: Sequence[int], path: Sequence[int]) -> list[list[Guess]]:
+        found = []
+        for name, session in self._sessions:
+            found.append(session.guesses(committed, path))
+            for guess in found[-1]:
+                if not 0 <= guess.token < self._vocabulary:
+                    raise ValueError(
+                        f"the guess source {name!r} guessed token {guess.token} after {list(path)}, outside the "
+                        f"target's vocabulary of {self._vocabulary}"
+                    )
+        return found
 
     def finish(self, committed: Sequence[int]) -> None:
         """Pass the finished sequence to all sources."""
-        for session in self._sessions:
+        for _, session in self._sessions:
             session.finish(committed)

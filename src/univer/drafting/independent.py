@@ -15,7 +15,7 @@ from univer.drafting.proposals import Proposal
 from univer.drafting.request import DraftRequest, fit_vocabulary
 from univer.runtime.attention import attention_pattern
 from univer.runtime.batch import TreeBatch
-from univer.runtime.checks import check_model, context_limit, context_setting, readable_tokens
+from univer.runtime.checks import check_model, context_limit, readable_tokens
 from univer.runtime.paths import PathInput, PathReader
 from univer.runtime.probe import check_tree_attention
 from univer.runtime.runner import NodeInput, TreeRunner
@@ -47,14 +47,8 @@ class IndependentDraft(Draft):
         """Start a request with an empty cache.
 
         Raises:
-            ValueError: the text may outgrow the draft's context.
+            ValueError: the back end of its attention takes no mask, and the trees branch.
         """
-        limit = context_limit(self.model)
-        if limit is not None and request.max_length > limit:
-            raise ValueError(
-                f"the draft {self.name} reads at most {limit} tokens, the text may grow to {request.max_length}: "
-                f"ask for fewer new tokens or use another draft (the limit is {context_setting(self.model)})"
-            )
         pattern = attention_pattern(self.model.config)
         if pattern.honours_masks:
             check_tree_attention(self.model, "draft")
@@ -78,6 +72,7 @@ class IndependentSession(DraftSession):
     """
 
     def __init__(self, draft: IndependentDraft, request: DraftRequest, runner: TreeRunner) -> None:
+        self.max_length = context_limit(draft.model)
         self.request = request
         self.runner = runner
         self.step = f"draft {draft.name}"
@@ -95,6 +90,11 @@ class IndependentSession(DraftSession):
 
     def propose(self, committed: Sequence[int], growth: Growth) -> Proposal[DraftTree]:
         """Draft a tree; see `DraftSession.propose`."""
+        if self.max_length is not None and len(committed) + growth.depth > self.max_length + 1:
+            raise ValueError(
+                f"{self.step} reads at most {self.max_length} tokens, the tree asks for {growth.depth} levels below "
+                f"{len(committed)}"
+            )
         if unread := committed[self.runner.length :]:
             if self._paths:
                 self._paths.forget()

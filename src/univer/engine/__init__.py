@@ -8,6 +8,7 @@ from univer.engine.logprobs import Account, TokenLogprob
 from univer.engine.loop import Generation, GenerationResult
 from univer.engine.row import Row, Step
 from univer.engine.stats import GenerationStats, RoundStats
+from univer.engine.streams import Streams
 from univer.engine.warpers import Sampling
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Row",
     "Sampling",
     "Step",
+    "Streams",
     "TokenLogprob",
     "generate",
     "generate_rounds",

@@ -13,6 +13,7 @@ from univer.engine.loop import Generation, GenerationResult
 from univer.engine.options import Options, split_settings
 from univer.engine.processors import Processor
 from univer.engine.stopping import Criterion
+from univer.engine.streams import Streams
 from univer.engine.warpers import Sampling
 from univer.methods import Method
 
@@ -34,7 +35,7 @@ def generate(
     eos_token_id: int | Sequence[int] | Literal["config"] | None = "config",
     attention_mask: Tensor | Sequence[Any] | None = None,
     seed: int | Sequence[int] | None = None,
-    generator: torch.Generator | None = None,
+    generator: torch.Generator | Streams | None = None,
     streamer: Any = None,
     draft_temperature: float | None = None,
     draft_sampling: Sampling | None = None,
@@ -82,7 +83,8 @@ def generate(
             refused.
         seed: makes the run reproducible, whatever torch's global state; at least 0 and below 2**64. One for each
             prompt, or a single one, which is that of the first prompt and that the others are made from.
-        generator: a CPU generator in place of a seed, for one prompt.
+        generator: a CPU generator in place of a seed, for one prompt; it gives one number, which the streams of the
+            draft and of verification are derived from. A pair of `Streams` is used as it is.
         streamer: a streamer of transformers; gets the prompt and then every committed token once, in order.
         draft_temperature: temperature of the draft's laws; the target's by default. At temperature 0 it only ranks.
         draft_sampling: all settings of the draft's laws, in place of `draft_temperature`.

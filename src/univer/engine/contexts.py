@@ -15,6 +15,7 @@ from univer.drafting.base import Draft, DraftRequest
 from univer.drafting.growth import TreePolicy
 from univer.engine.api import generate_rounds
 from univer.engine.settings import check_settings
+from univer.engine.streams import Streams
 from univer.engine.warpers import Sampling
 from univer.runtime.paths import PathReader
 from univer.runtime.runner import TreeRunner
@@ -130,6 +131,8 @@ def sample_text(target: Any, draft: Draft, input_ids: Tensor, settings: ContextS
     check_settings(config, {}, greedy=sampling.greedy, applied=False)
     committed = input_ids[0].tolist()
     request = {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
+    # One stream for all, as in the results on record: a text only has to be the target's, and to stay the same.
+    stream = torch.Generator().manual_seed(seed)
     steps = generate_rounds(
         target,
         draft,
@@ -138,7 +141,7 @@ def sample_text(target: Any, draft: Draft, input_ids: Tensor, settings: ContextS
         tree="2x3",
         max_new_tokens=settings.new_tokens,
         eos_token_id=None,
-        seed=seed,
+        generator=Streams(stream, stream),
         min_p=sampling.min_p,
         draft_sampling=settings.of_draft,
         generation_config=settings.generation_config,

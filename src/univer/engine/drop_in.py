@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -32,6 +33,7 @@ from univer.engine.engine import Engine
 from univer.engine.options import Options, prompt_tokens
 from univer.engine.row import Row
 from univer.engine.settings import applied_settings, check_tokens
+from univer.engine.stopping import Criterion, holds
 from univer.engine.transformers_cache import check_cache, fill_cache, read_cache
 from univer.methods import resolve
 from univer.runtime.checks import readable_tokens
@@ -107,10 +109,8 @@ class DropIn:
             known = {entry.name for entry in fields(Options)}
             where = "pass it to model.generate" if unknown[0] in known else f"use {', '.join(OWN_OPTIONS)}"
             raise TypeError(f"univer.hf() has no option {unknown[0]!r}: {where}")
-        request = Options(**options)
         # Whether there are as many seeds as texts is seen where the texts are known.
-        if request.generator is not None:
-            request.random_source()
+        Options(**options)
         resolve(options.get("method", "univer"))
         if options.get("tree") is not None:
             parse_tree(options["tree"])
@@ -173,22 +173,27 @@ class DropIn:
         }
         engine = Engine(model, self.draft)
         rows = []
-        generators = Options(**self.options).random_sources(len(gaps))
-        for row, (ids, gap, generator) in enumerate(zip(input_ids, gaps, generators, strict=True)):
+        criteria = [entry for entry in stopping_criteria if type(entry) not in (MaxLengthCriteria, EosTokenCriteria)]
+        # As in transformers, where nothing is an end of the text a finished one goes on until all are finished.
+        together = None
+        if len(gaps) > 1 and criteria and not any(hasattr(entry, "eos_token_id") for entry in stopping_criteria):
+            together = _EndTogether(criteria, len(gaps))
+        streams = Options(**self.options).random_streams(len(gaps))
+        for row, (ids, gap, own) in enumerate(zip(input_ids, gaps, streams, strict=True)):
             request = Options(
                 **common,
                 logits_processor=[_padded(_of_row(entry, row), ids[:gap]) for entry in logits_processor],
                 stopping_criteria=[
-                    _padded(entry, ids[:gap])
-                    for entry in stopping_criteria
-                    if type(entry) not in (MaxLengthCriteria, EosTokenCriteria)
+                    _padded(entry, ids[:gap]) for entry in (criteria if together is None else [together.of(row)])
                 ],
             )
-            rows.append(engine.enter(prompts[row], request, {}, generator, past, keep_entries=cache is not None))
+            rows.append(engine.enter(prompts[row], request, {}, own, past, keep_entries=cache is not None))
         while engine.busy:
             engine.step()
             if error := next((row.error for row in rows if row.error is not None), None):
                 raise error
+        if together is not None:
+            together.cut(rows, gaps)
         sequences = _sequences(input_ids, gaps, rows, _filler(generation_config))
         if cache is not None:
             fill_cache(cache, rows, gaps, sequences.shape[1] - 1)
@@ -216,6 +221,37 @@ class _AfterThePrompt:
         if self._begun:
             self._streamer.put(value)
         self._begun = True
+
+
+class _EndTogether:
+    """Ends all texts at the length at which the last one of them is finished.
+
+    Args:
+        criteria: those of the call.
+        texts: number of texts.
+    """
+
+    def __init__(self, criteria: Sequence[Criterion], texts: int) -> None:
+        self._criteria = criteria
+        # Number of tokens, padding included, at which a criterion first held for each text.
+        self._finished: list[float] = [math.inf] * texts
+
+    def of(self, row: int) -> Criterion:
+        """The criterion of one text."""
+
+        def all_finished(ids: Tensor, scores: Any) -> bool:
+            # All are asked, whatever the first says.
+            answers = [holds(criterion, ids, scores) for criterion in self._criteria]
+            if any(answers):
+                self._finished[row] = min(self._finished[row], ids.shape[1])
+            return ids.shape[1] >= max(self._finished)
+
+        return all_finished
+
+    def cut(self, rows: Sequence[Row], gaps: Sequence[int]) -> None:
+        """Take from the texts what went beyond that length before it was known."""
+        for row, gap in zip(rows, gaps, strict=True):
+            row.cut(int(min(max(self._finished) - gap, len(row.committed))))
 
 
 def _of_row(processor: Any, row: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,6 +16,7 @@ from univer.engine.drafts import as_draft
 from univer.engine.options import Options, prompt_tokens, split_settings
 from univer.engine.row import Row, Step
 from univer.engine.settings import applied_settings, check_tokens
+from univer.engine.streams import Streams
 from univer.runtime.batch import TreeBatch
 from univer.runtime.cache import Entries
 from univer.runtime.checks import check_model, check_shared_seed, readable_tokens
@@ -29,7 +31,7 @@ T = TypeVar("T")
 class Engine:
     """Generates several texts with one target: rows join and leave between rounds.
 
-    Every row has its own length, settings, tree, draft state and generator. By default its tree depends on the row
+    Every row has its own length, settings, tree, draft state and random numbers. By default its tree depends on the row
     alone, so that in float32 its tokens do not depend on its neighbours; `nodes` gives that up for throughput.
 
     Args:
@@ -102,14 +104,14 @@ class Engine:
         prompt = prompt_tokens(input_ids, request.attention_mask, vocabulary)
         config = request.generation_config or getattr(self.target, "generation_config", None)
         check_tokens(applied_settings(config, settings) | {"eos_token_id": request.eos}, vocabulary)
-        return self.enter(prompt, request, settings, request.random_source())
+        return self.enter(prompt, request, settings, request.random_streams(1)[0])
 
     def enter(
         self,
         prompt: Sequence[int],
         request: Options,
         settings: dict[str, Any],
-        generator: torch.Generator,
+        streams: Streams,
         past: Entries | None = None,
         *,
         keep_entries: bool = False,
@@ -121,7 +123,7 @@ class Engine:
             prompt: token ids.
             request: the request.
             settings: further generation settings by name.
-            generator: source of all randomness of the row.
+            streams: random numbers of the row.
             past: keys and values of the first tokens of the prompt, not of all, if they were read before.
             keep_entries: leave the keys and values of all committed tokens but the last in the row when it ends.
             text: number of the text among those of its call, which `prefix_allowed_tokens_fn` is told.
@@ -136,10 +138,11 @@ class Engine:
             )
         seeded = request.seed is not None or request.generator is not None or request.sampling.greedy
         check_shared_seed(self.target, seeded=seeded)
-        row = Row(self.target, self.draft, prompt, request, settings, generator, self.batch.device, text)
+        row = Row(self.target, self.draft, prompt, request, settings, streams, self.batch.device, text)
         row.past, row.keep_entries, row.shared = past, keep_entries, self._shared
         row.plan.check_attention(self.batch.pattern)
-        if row.plan.drafts and self.batch.pattern.honours_masks:
+        # Beside other rows a text without a draft is read with a mask as well.
+        if (row.plan.drafts or self.busy) and self.batch.pattern.honours_masks:
             with evaluating(self._models):
                 check_tree_attention(self.target, "target")
         if row.ended:
@@ -243,7 +246,30 @@ class Engine:
         started = time.perf_counter()
         self.batch.keep(kept)
         self._charge("cache", rows, started)
+        for number, (row, tree, scores) in enumerate(zip(rows, trees, logits, strict=True)):
+            if row.error is not None and tree is not None and bool(scores.isnan().any()):
+                row.error = self._broken_node(number, tree, row.error)
         return done
+
+    def _broken_node(self, number: int, tree: DraftTree, error: Exception) -> Exception:
+        """The error of a row whose logits hold NaN, with the node that they come from.
+
+        A NaN in the keys or values of one node spoils the rows of all others, masked or not. So the tree is read
+        again, cut off behind one node after another.
+        """
+        tokens, parents = tree.tokens.tolist(), tree.parents
+
+        def broken(node: int) -> bool:
+            [rows] = self.batch.read_nodes([tokens[: node + 1]], [parents[: node + 1]], number)
+            self.batch.keep([[]], number)
+            return bool(rows.isnan().any())
+
+        node = bisect_left(range(len(tokens)), True, key=broken)
+        if node == len(tokens):
+            return error
+        path = [tokens[place] for place in tree.topology.path(node)]
+        where = f"node {node}, the tokens {path} below the text" if node else "the root, the last token of the text"
+        return ValueError(f"{error} (the target's logits hold NaN from {where})")
 
     def _draft(self, rows: Sequence[Row], share: int | None) -> list[DraftTree | None]:
         """Draft a tree for every row, level by level: one pass of the draft model serves all of them.

@@ -65,10 +65,10 @@ class Generation(Iterator[Step]):
         check_tokens(applied_settings(config, settings) | {"eos_token_id": options.eos}, vocabulary)
         if options.streamer is not None and len(prompts) > 1:
             raise ValueError(f"a streamer takes one text, there are {len(prompts)} prompts")
-        generators = options.random_sources(len(prompts))
+        streams = options.random_streams(len(prompts))
         self.rows: list[Row] = []
-        for number, (prompt, generator) in enumerate(zip(prompts, generators, strict=True)):
-            self.rows.append(self.engine.enter(prompt, options, settings, generator, text=number))
+        for number, (prompt, own) in enumerate(zip(prompts, streams, strict=True)):
+            self.rows.append(self.engine.enter(prompt, options, settings, own, text=number))
         self._filler = _filler(config, self.rows[0].stop.eos)
         self._device = input_ids.device if isinstance(input_ids, Tensor) else torch.device("cpu")
 

@@ -14,6 +14,7 @@ from univer.drafting.growth.parse import TreeSpec
 from univer.engine.logprobs import Wanted
 from univer.engine.processors import Processor
 from univer.engine.stopping import Criterion, eos_tokens
+from univer.engine.streams import Streams
 from univer.engine.warpers import Sampling
 from univer.methods import Method
 
@@ -34,7 +35,7 @@ class Options:
     eos_token_id: int | Sequence[int] | Literal["config"] | None = "config"
     attention_mask: Tensor | Sequence[Any] | None = None
     seed: int | Sequence[int] | None = None
-    generator: torch.Generator | None = None
+    generator: torch.Generator | Streams | None = None
     streamer: Any = None
     draft_temperature: float | None = None
     draft_sampling: Sampling | None = None
@@ -73,7 +74,6 @@ class Options:
         ):
             raise TypeError(f"streamer must have methods put and end, as those of transformers: {self.streamer!r}")
         needs = {
-            "generator": ("manual_seed", "a torch.Generator"),
             "draft_sampling": ("laws", "a univer.engine.Sampling"),
             "tokenizer": ("get_vocab", "a tokenizer of transformers"),
             "draft_tokenizer": ("get_vocab", "a tokenizer of transformers"),
@@ -83,6 +83,14 @@ class Options:
             value = getattr(self, name)
             if value is not None and not hasattr(value, attribute):
                 raise TypeError(f"{name} must be {kind}, not {value!r}")
+        generators = self.generator if isinstance(self.generator, Streams) else (self.generator,)
+        if not all(isinstance(generator, torch.Generator | None) for generator in generators):
+            raise TypeError(f"generator must be a torch.Generator, not {self.generator!r}")
+        if self.seed is not None and self.generator is not None:
+            raise ValueError("pass seed or generator, not both")
+        for generator in generators:
+            if generator is not None and generator.device.type != "cpu":
+                raise ValueError(f"generator must be a CPU generator, not one on {generator.device}: torch.Generator()")
 
     @property
     def eos(self) -> frozenset[int]:
@@ -131,41 +139,25 @@ class Options:
             # The settings of the target were sound, so this is about the one of the draft.
             raise type(error)(f"draft_{error}") from None
 
-    def random_source(self) -> torch.Generator:
-        """The generator of a single row, see `random_sources`."""
-        return self.random_sources(1)[0]
+    def random_streams(self, rows: int) -> list[Streams]:
+        """The rows' own random numbers; the global generator is not touched.
 
-    def random_sources(self, rows: int) -> list[torch.Generator]:
-        """The rows' own generators, on the CPU; the global one is not touched.
-
-        The first row gets the seed itself, later ones seeds made from it and their number.
+        The first row gets those of the seed itself, later ones those of the seed and their number.
 
         Raises:
-            ValueError: both a seed and a generator, a generator for several rows or on another device, or another
-                number of seeds than rows.
+            ValueError: a generator for several rows, or another number of seeds than rows.
         """
         if self.generator is not None:
-            if self.seed is not None:
-                raise ValueError("pass seed or generator, not both")
             if rows > 1:
                 raise ValueError(f"one generator cannot serve {rows} texts: pass seed")
-            if self.generator.device.type != "cpu":
-                raise ValueError(
-                    f"generator must be a CPU generator, not one on {self.generator.device}: torch.Generator()"
-                )
-            return [self.generator]
+            return [self.generator if isinstance(self.generator, Streams) else Streams.of(self.generator)]
         if self.seed is None:
-            generators = [torch.Generator() for _ in range(rows)]
-            for generator in generators:
-                generator.seed()
-            return generators
+            return [Streams.of_seed(torch.Generator().seed()) for _ in range(rows)]
         if isinstance(self.seed, int | np.integer):
-            seeds = [int(self.seed), *(_derived_seed(int(self.seed), row) for row in range(1, rows))]
-        else:
-            seeds = list(self.seed)
-            if len(seeds) != rows:
-                raise ValueError(f"{len(seeds)} seeds for {rows} texts")
-        return [torch.Generator().manual_seed(int(seed)) for seed in seeds]
+            return [Streams.of_seed(int(self.seed), row) for row in range(rows)]
+        if len(self.seed) != rows:
+            raise ValueError(f"{len(self.seed)} seeds for {rows} texts")
+        return [Streams.of_seed(int(seed)) for seed in self.seed]
 
 
 def split_settings(options: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
@@ -188,10 +180,6 @@ def _as_list(value: Any) -> list[Any]:
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _derived_seed(seed: int, row: int) -> int:
-    return int(np.random.SeedSequence([seed, row]).generate_state(1, np.uint64)[0] >> 1)
 
 
 def prompt_rows(input_ids: Any, attention_mask: Any, vocabulary: int) -> list[list[int]]:

@@ -17,6 +17,7 @@ from univer.engine.decision import Decision, GreedyDecision, SampledDecision
 from univer.engine.logprobs import Account
 from univer.engine.options import Options
 from univer.engine.plan import TreePlan
+from univer.engine.positions import Positions
 from univer.engine.processors import Processor, request_processors
 from univer.engine.settings import applied_settings, check_settings
 from univer.engine.stats import GenerationStats, PhaseClock, RoundStats
@@ -28,9 +29,10 @@ from univer.engine.stopping import (
     length_limit,
     stop_string_criterion,
 )
+from univer.engine.streams import Streams
 from univer.methods import resolve
 from univer.runtime.cache import Entries
-from univer.runtime.checks import check_tokenizers, context_limit, context_setting, readable_tokens
+from univer.runtime.checks import check_tokenizers, readable_tokens
 from univer.runtime.guards import without_inference_mode
 from univer.tree import DraftTree
 
@@ -61,7 +63,7 @@ class Row:
         prompt: token ids of the prompt, at least one.
         options: the request.
         settings: further generation settings by name.
-        generator: source of all randomness, on the CPU.
+        streams: its random numbers.
         device: where the target's logits lie.
         text: its number among the texts of its call.
 
@@ -87,7 +89,7 @@ class Row:
         prompt: Sequence[int],
         options: Options,
         settings: dict[str, Any],
-        generator: torch.Generator,
+        streams: Streams,
         device: torch.device,
         text: int = 0,
     ) -> None:
@@ -97,14 +99,9 @@ class Row:
         if options.tokenizer is not None and options.draft_tokenizer is not None:
             check_tokenizers(options.tokenizer, options.draft_tokenizer)
         self.options, self.draft, self.committed = options, draft, list(prompt)
-        limit = length_limit(
-            len(self.committed),
-            options.max_new_tokens,
-            options.max_length,
-            config,
-            context_limit(target),
-            context_setting(target),
-        )
+        self._positions = Positions(target)
+        self._positions.check_prompt(len(prompt))
+        limit = length_limit(len(prompt), options.max_new_tokens, options.max_length, config, self._positions.count)
         applied = applied_settings(config, settings)
         strings = applied.get("stop_strings")
         self.stop = StopRule(
@@ -114,6 +111,8 @@ class Row:
             options.criteria,
             deadline(applied.get("max_time")),
         )
+        if self.stop.only_length:
+            self._positions.check_text(len(prompt), limit)
         processors = request_processors(
             applied,
             options.processors,
@@ -136,11 +135,13 @@ class Row:
         self.vocabulary = readable_tokens(target)
         if not sampling.greedy:
             method.check_vocabulary(self.plan.forest, self.vocabulary)
-        self.generator = generator
+        self._streams = streams
         self._sampling = sampling
         self._draft_distributions: Callable[[Tensor, str], Tensor] = options.draft_laws.laws
         self._decide: Decision = (
-            GreedyDecision() if sampling.greedy else SampledDecision(sampling, method, options.order, generator)
+            GreedyDecision()
+            if sampling.greedy
+            else SampledDecision(sampling, method, options.order, streams.verification)
         )
         self.stats = GenerationStats(
             method=method.name if draft else "plain",
@@ -181,7 +182,7 @@ class Row:
                 vocabulary=self.vocabulary,
                 device=logits.device,
                 distributions=self._draft_distributions,
-                generator=self.generator,
+                generator=self._streams.draft,
                 branching=self.plan.branching,
                 max_length=self.stop.max_length,
                 features=features,
@@ -205,8 +206,12 @@ class Row:
         Raises:
             ValueError: the draft proposed something else than a tree below the text.
         """
-        depth = self.stop.max_length - len(self.committed) - 1
+        length = len(self.committed)
+        depth = int(min(self.stop.max_length - length - 1, self._positions.room(length)))
         self._clipped = depth < self.plan.policy.max_depth
+        # The draft does not read its leaves. Where it has no position for the root, the round is a plain one.
+        if self.session is not None and self.session.max_length is not None:
+            depth = max(0, min(depth, self.session.max_length - length + 1))
         growth = self.plan.grower.begin(depth if nodes is None or nodes > 0 else 0, nodes)
         if self.session is not None and growth.depth > 0:
             tree = yield from as_proposal(self.session.propose(self.committed, growth))
@@ -275,6 +280,15 @@ class Row:
             with without_inference_mode():
                 self.options.streamer.end()
 
+    def cut(self, length: int) -> None:
+        """Shorten a text that has ended to so many tokens."""
+        self.committed = self.committed[:length]
+        self.account = self.account.first(length - self.stats.prompt_tokens)
+        self.stats.new_tokens = length - self.stats.prompt_tokens
+        self.entries = self.entries and [
+            pair and (pair[0][:, :, : length - 1], pair[1][:, :, : length - 1]) for pair in self.entries
+        ]
+
     def _verdict(
         self, tree: DraftTree, logits: Tensor, step: str
     ) -> tuple[list[int], list[int], Account, StopReason | None]:
@@ -316,6 +330,8 @@ class Row:
         self.stream(step.tokens)
         if reason is not None and self.session is not None:
             self.session.finish(self.committed)
+        if reason is None:
+            self._positions.check_text(self.stats.prompt_tokens, len(self.committed) + 1)
         return step
 
     def _check(self, tree: object) -> None:
@@ -334,6 +350,7 @@ class Row:
             raise ValueError(
                 f"the draft {name!r} proposed token {outside}, outside the target's vocabulary of {self.vocabulary}"
             )
+        self._positions.check_tree(tree, len(self.committed), name)
 
 
 def _paths(tree: DraftTree) -> list[list[int]]:

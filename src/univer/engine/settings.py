@@ -141,7 +141,7 @@ def check_tokens(settings: Mapping[str, Any], vocabulary: int) -> None:
 
     Raises:
         TypeError: an id is no whole number.
-        ValueError: an id is outside the vocabulary.
+        ValueError: an id is outside the vocabulary, or a forced token is suppressed.
 
     Example:
         >>> check_tokens({"suppress_tokens": [3, 60]}, 50)
@@ -158,6 +158,11 @@ def check_tokens(settings: Mapping[str, Any], vocabulary: int) -> None:
                 raise ValueError(
                     f"{name} holds {token}, which is outside the target's vocabulary: ids go from 0 to {vocabulary - 1}"
                 )
+    suppressed = set(token_ids("suppress_tokens", settings.get("suppress_tokens") or []))
+    for name in ("forced_bos_token_id", "forced_eos_token_id"):
+        forced = settings.get(name)
+        if forced is not None and suppressed.issuperset(token_ids(name, forced)):
+            raise ValueError(f"{name}={forced!r} forces what suppress_tokens forbids: take it out of one of them")
 
 
 def token_ids(name: str, value: Any) -> list[int]:

@@ -43,6 +43,11 @@ class StopRule:
     criteria: Sequence[Criterion] = ()
     deadline: float = math.inf
 
+    @property
+    def only_length(self) -> bool:
+        """Whether nothing but its length can end a text."""
+        return not (self.eos or self.stop_strings or self.criteria) and self.deadline == math.inf
+
     def cut(
         self, block: Sequence[int], committed: Sequence[int], scores: Sequence[Tensor] | None = None
     ) -> tuple[list[int], StopReason | None]:
@@ -67,8 +72,8 @@ class StopRule:
             text = ids[:, : len(committed) + count]
             seen = None if scores is None else tuple(row[None] for row in scores[: len(scores) - len(block) + count])
             # Every criterion is asked about every token, whatever the others say, as in transformers.
-            string = self.stop_strings is not None and _holds(self.stop_strings, text, seen)
-            ended = [_holds(criterion, text, seen) for criterion in self.criteria]
+            string = self.stop_strings is not None and holds(self.stop_strings, text, seen)
+            ended = [holds(criterion, text, seen) for criterion in self.criteria]
             if kept[count - 1] in self.eos:
                 return kept[:count], "eos"
             if string:
@@ -80,7 +85,18 @@ class StopRule:
         return kept, "time" if time.monotonic() > self.deadline else None
 
 
-def _holds(criterion: Criterion, text: Tensor, scores: tuple[Tensor, ...] | None) -> bool:
+def holds(criterion: Criterion, text: Tensor, scores: tuple[Tensor, ...] | None) -> bool:
+    """The answer of a criterion of the caller's.
+
+    Args:
+        criterion: the criterion.
+        text: ids `[1, L]`.
+        scores: the rows `[1, V]` of its new tokens, or None.
+
+    Raises:
+        TypeError: the answer is no truth value.
+        ValueError: there are several answers.
+    """
     with without_inference_mode():
         answer = criterion(text.clone(), scores)
         try:
@@ -170,8 +186,7 @@ def length_limit(
     max_new_tokens: int | None,
     max_length: int | None,
     generation_config: Any,
-    context: int | None,
-    setting: str = "max_position_embeddings",
+    positions: float = math.inf,
 ) -> int:
     """The length at which a text ends.
 
@@ -180,19 +195,14 @@ def length_limit(
         max_new_tokens: limit of new tokens, or None.
         max_length: limit of all tokens, or None; with both given, the stricter holds.
         generation_config: the target's, or None; its limits hold where the caller gives none.
-        context: the target's context, or None.
-        setting: what the context comes from, for messages.
+        positions: those of the target; only a limit that the caller gives may exceed them.
 
     Returns:
         Largest number of tokens, prompt included.
 
     Raises:
-        ValueError: a limit is negative, `max_length` is below the prompt, or the text would outgrow the context.
+        ValueError: a limit is negative, or `max_length` is below the prompt.
     """
-    if context is not None and prompt > context:
-        raise ValueError(
-            f"the prompt has {prompt} tokens, the target reads at most {context} ({setting}): shorten the prompt"
-        )
     by_default = max_new_tokens is None and max_length is None
     if by_default:
         max_new_tokens = getattr(generation_config, "max_new_tokens", None)
@@ -207,11 +217,4 @@ def length_limit(
         prompt + max_new_tokens if max_new_tokens is not None else max_length or prompt,
         max_length if max_length is not None else prompt + (max_new_tokens or 0),
     )
-    if context is not None and limit > context:
-        if not by_default:
-            raise ValueError(
-                f"{prompt} prompt tokens and {limit - prompt} new ones exceed the {context} positions of the target "
-                f"({setting}): ask for at most {context - prompt} new tokens"
-            )
-        limit = context
-    return limit
+    return int(min(limit, positions)) if by_default else limit

@@ -6,6 +6,7 @@
 
 from univer.models.catalogue import BUILT_IN, DEFAULT_MODEL, BuiltInModel, model_name
 from univer.models.errors import ModelError, ModelFileError, ModelNotFoundError
+from univer.models.packing import repack
 from univer.models.store import load
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "ModelNotFoundError",
     "load",
     "model_name",
+    "repack",
 ]

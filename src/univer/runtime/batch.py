@@ -13,8 +13,17 @@ import torch
 from torch import Tensor
 
 from univer.runtime.attention import attention_pattern
-from univer.runtime.cache import Entries, Place, check_lengths, entries, keep_nodes, move_row, new_cache
-from univer.runtime.features import FeatureTap, bare_model
+from univer.runtime.cache import (
+    Entries,
+    Place,
+    check_lengths,
+    clear_row,
+    entries,
+    keep_nodes,
+    move_row,
+    new_cache,
+)
+from univer.runtime.features import FeatureTap, bare_model, uncompiled
 from univer.topology import Bools, lines_of_descent
 
 # Committed tokens read in one pass where they need a mask.
@@ -70,7 +79,8 @@ class TreeBatch:
     """
 
     def __init__(self, model: Any, features: Sequence[int] = ()) -> None:
-        self.model = model
+        # A graph that was compiled without the hooks of the features would not call them.
+        self.model = uncompiled(model) if features else model
         self.pattern = attention_pattern(model.config)
         self.texts: list[CachedText] = []
         self.passes = 0
@@ -79,7 +89,7 @@ class TreeBatch:
         self.device = input_device(model)
         self._place = Place()
         self.cache = new_cache(self._place)
-        self._tap = FeatureTap(model, features) if features else None
+        self._tap = FeatureTap(self.model, features) if features else None
         self._optional = _optional_arguments(model)
 
     def add(self) -> int:
@@ -90,11 +100,12 @@ class TreeBatch:
     def remove(self, row: int) -> None:
         """Remove a row; the last one takes its number."""
         number, last = len(self.texts) - 1, self.texts[-1]
-        if row < number:
-            # Rows come and go between passes too, and what was made in inference mode changes only there.
-            with torch.inference_mode():
+        # Rows come and go between passes too, and what was made in inference mode changes only there.
+        with torch.inference_mode():
+            clear_row(self.cache, row)
+            if row < number:
                 move_row(self.cache, number, row, last.length + len(last.depths))
-            self.texts[row] = last
+                self.texts[row] = last
         self.texts.pop()
 
     def load(self, row: int, entries: Entries) -> None:
@@ -175,7 +186,7 @@ class TreeBatch:
         held = [text.length + start for text, start in zip(texts, starts, strict=True)]
         positions = torch.tensor(
             [
-                [text.length + depth for depth in text.depths[start:]] + [text.length] * (widest - count)
+                [text.length + depth for depth in text.depths[start:]] + [0] * (widest - count)
                 for text, start, count in zip(texts, starts, counts, strict=True)
             ],
             device=self.device,

@@ -143,6 +143,18 @@ def entries(cache: Any, row: int, length: int) -> Entries:
     ]
 
 
+def clear_row(cache: Any, row: int) -> None:
+    """Set the entries of a row to zero, in every layer.
+
+    What a row with NaN leaves behind would spoil the row that takes its place: a masked NaN is still one.
+    """
+    for layer in cache.layers:
+        # No layer has made room for a row of which nothing was read.
+        if layer.is_initialized and row < len(layer.rooms[0]):
+            for room in layer.rooms:
+                room[row].zero_()
+
+
 def move_row(cache: Any, source: int, destination: int, length: int) -> None:
     """Copy the first `length` entries of one row over those of another, in every layer."""
     # No layer has made room for a row of which nothing was read.

@@ -9,6 +9,8 @@ from torch import nn
 from univer.runtime.attention import attention_pattern
 from univer.runtime.batch import cache_argument
 
+TRAINED = "max_position_embeddings"
+
 
 def check_model(model: Any, role: str) -> None:
     """Refuse a model whose state cannot follow a tree.
@@ -80,7 +82,7 @@ def check_shared_seed(model: Any, *, seeded: bool) -> None:
 
 
 def context_limit(model: Any) -> int | None:
-    """The largest number of tokens that a model can be trusted with, or None if its configuration sets none.
+    """The largest number of tokens that a model was made for, or None if its configuration sets none.
 
     Rotary positions that are rescaled beyond some length ("dynamic", "longrope") would no longer fit the keys in the
     cache, so for such models that length is the limit. For "dynamic" it is the context itself.
@@ -88,14 +90,21 @@ def context_limit(model: Any) -> int | None:
     return min((tokens for tokens, _ in _context_limits(model.config)), default=None)
 
 
-def context_setting(model: Any) -> str:
-    """The setting that `context_limit` comes from, for messages; empty where there is none."""
-    return min(_context_limits(model.config), default=(0, ""))[1]
+def position_limit(model: Any) -> tuple[int, str] | None:
+    """The number of positions that a model can read, with the setting that it comes from; None if there is no end.
+
+    It is the size of a table of positions, or the length at which rotary positions are rescaled. Other rotary positions
+    go on beyond the length that the model was made for, as in transformers.
+    """
+    kinds = [table.get("rope_type", table.get("type")) for table in _rope_tables(model.config)]
+    endless = any(kinds) and "dynamic" not in kinds
+    limits = _context_limits(model.config)
+    return min((limit for limit in limits if not (endless and limit[1] == TRAINED)), default=None)
 
 
 def _context_limits(config: Any) -> list[tuple[int, str]]:
     """Largest numbers of tokens, each with the setting that it comes from."""
-    limits = [(getattr(config, "max_position_embeddings", None), "max_position_embeddings")]
+    limits = [(getattr(config, TRAINED, None), TRAINED)]
     limits += [
         (
             table.get("original_max_position_embeddings"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,12 +11,16 @@ from typing import Any
 import torch
 from torch import nn
 
+# Modules that are in training mode outside, each with the number of those who want it in evaluation mode.
+_wanted: Counter[nn.Module] = Counter()
+_lock = threading.Lock()
+
 
 @contextmanager
 def evaluating(models: Sequence[Any]) -> Iterator[None]:
     """Inference mode, and modules that are in training mode in evaluation mode, and back whatever happens.
 
-    Inside another one it changes nothing.
+    Inside another one, of this thread or of others, it changes nothing: the last one to leave puts the modes back.
 
     Args:
         models: what has no modules is left alone.
@@ -28,12 +34,18 @@ def evaluating(models: Sequence[Any]) -> Iterator[None]:
         True
     """
     modules = [module for model in models if isinstance(model, nn.Module) for module in model.modules()]
-    training = [module for module in modules if module.training]
-    for module in training:
-        module.training = False
+    with _lock:
+        held = [module for module in modules if module.training or module in _wanted]
+        _wanted.update(held)
+        for module in held:
+            module.training = False
     try:
         with torch.inference_mode():
             yield
     finally:
-        for module in training:
-            module.training = True
+        with _lock:
+            _wanted.subtract(held)
+            for module in held:
+                if not _wanted[module]:
+                    module.training = True
+                    del _wanted[module]

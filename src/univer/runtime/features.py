@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,9 +14,20 @@ from torch import Tensor, nn
 LAYER_LISTS = ("layers", "h", "blocks")
 
 
+def uncompiled(model: Any) -> Any:
+    """The model inside the result of `torch.compile(model)`, or the model itself."""
+    return getattr(model, "_orig_mod", model)
+
+
 def bare_model(model: Any) -> Any:
-    """The model of transformers inside one with adapters, or the model itself."""
+    """The model of transformers inside a compiled one or one with adapters, or the model itself."""
+    model = uncompiled(model)
     return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    compiled_forward = hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable")
+    return compiled_forward or module._compiled_call_impl is not None or "_orig_mod" in module._modules
 
 
 def decoder_layers(model: Any) -> tuple[Any, str, nn.ModuleList]:
@@ -45,7 +57,8 @@ def decoder_layers(model: Any) -> tuple[Any, str, nn.ModuleList]:
 class FeatureTap:
     """Takes hidden states out of a model's passes, without leaving anything behind in the model.
 
-    The model's own `output_hidden_states` keeps the states of all layers, and its hooks for good.
+    The model's own `output_hidden_states` keeps the states of all layers, and its hooks for good. Passes of other
+    threads over the same model are left alone.
 
     Args:
         model: a causal language model of transformers.
@@ -53,7 +66,7 @@ class FeatureTap:
             the state after the final norm.
 
     Raises:
-        ValueError: the model has no such layer, or its layers were not found.
+        ValueError: the model has no such layer, its layers were not found, or modules of it are compiled.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -69,6 +82,12 @@ class FeatureTap:
     def __init__(self, model: Any, layers: Sequence[int]) -> None:
         self._base, _, modules = decoder_layers(model)
         count = len(modules)
+        if any(_is_compiled(module) for module in model.modules()):
+            raise ValueError(
+                f"the {type(model).__name__} has compiled modules, which may leave out the hooks that read hidden "
+                "states: pass the model without compiling it in place, or the result of torch.compile(model), of which "
+                "the uncompiled model is run"
+            )
         outside = [layer for layer in layers if not -1 <= layer <= count]
         if outside:
             raise ValueError(
@@ -78,11 +97,13 @@ class FeatureTap:
         self._layers = [-1 if layer == count else layer for layer in layers]
         self._modules = {layer: modules[layer] for layer in self._layers if layer >= 0}
         self._states: dict[int, Tensor] = {}
+        self._thread: int | None = None
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Listen to the passes made inside; whatever happens there, the model is as before afterwards."""
+        """Listen to the passes that this thread makes inside; the model is as before afterwards, whatever happens."""
         hooks = []
+        self._thread = threading.get_ident()
         try:
             for layer, module in self._modules.items():
                 hooks.append(module.register_forward_pre_hook(self._listener(layer), with_kwargs=True))
@@ -99,13 +120,14 @@ class FeatureTap:
         self._states = {}
         return torch.cat([state.to(states[0].device) for state in states], -1) if len(states) > 1 else states[0]
 
-    def _listener(self, layer: int) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
-        def listen(module: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
-            states: Tensor = positional[0] if positional else named["hidden_states"]
-            self._states[layer] = states
+    def _listener(self, layer: int) -> Callable[..., None]:
+        # Called without the named arguments where another thread has just removed its hook.
+        def listen(module: nn.Module, positional: tuple[Any, ...], named: Mapping[str, Any] = {}) -> None:
+            if threading.get_ident() == self._thread:
+                self._states[layer] = positional[0] if positional else named["hidden_states"]
 
         return listen
 
     def _last(self, module: nn.Module, inputs: Any, output: Any) -> None:
-        states: Tensor = output[0]
-        self._states[-1] = states
+        if threading.get_ident() == self._thread:
+            self._states[-1] = output[0]

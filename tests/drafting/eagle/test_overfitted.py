@@ -80,7 +80,7 @@ def test_acceptance_of_sampled_children_is_near_one() -> None:
         torch.tensor([PROMPT]),
         tree="chain-4",
         method="block",
-        temperature=0.01,
+        temperature=0.001,
         max_new_tokens=NEW,
         eos_token_id=None,
         seed=0,

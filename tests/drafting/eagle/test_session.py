@@ -13,7 +13,7 @@ from univer.drafting.base import DraftRequest
 from univer.drafting.eagle.draft import EagleDraft
 from univer.drafting.growth.parse import parse_tree
 from univer.drafting.proposals import complete
-from univer.engine import generate
+from univer.engine import Streams, generate
 from univer.engine.contexts import ContextSettings, contexts
 from univer.engine.warpers import Sampling
 from univer.models.packing import pack
@@ -97,8 +97,9 @@ def test_trees_on_trial_at_several_places_of_a_text() -> None:
     policy = parse_tree("3x3")
     settings = ContextSettings(sampling=sampling, places=3, new_tokens=12)
     found = contexts(target, draft, prompt, [(policy, "mixed"), (policy, "swor")], settings, seed=3)
-    shared = {"tree": "2x3", "temperature": 0.8, "top_k": 12, "max_new_tokens": 12, "seed": 3, "eos_token_id": None}
-    text = generate(target, draft, prompt, **shared).sequences[0].tolist()
+    shared = {"tree": "2x3", "temperature": 0.8, "top_k": 12, "max_new_tokens": 12, "eos_token_id": None}
+    stream = torch.Generator().manual_seed(3)
+    text = generate(target, draft, prompt, generator=Streams(stream, stream), **shared).sequences[0].tolist()
     places = set()
     for context in found:
         features = features_of(target, text[: context.place - 1], draft.features)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from univer.drafting.eagle.config import EagleConfig
-from univer.runtime.features import FeatureTap, decoder_layers
+from univer.runtime.features import FeatureTap, decoder_layers, uncompiled
 
 # The largest difference between a model's logits and those computed from its last hidden state, relative to their
 # standard deviation; the rounding of each logit comes on top.
@@ -90,6 +90,7 @@ def output_scaling(target: Any) -> OutputScaling:
     Raises:
         ValueError: the logits are something else than scaled and capped scores of the output layer.
     """
+    target = uncompiled(target)
     weight, config = output_weight(target), target.config.get_text_config()
     bias = getattr(target.get_output_embeddings(), "bias", None)
     tap = FeatureTap(target, (-1,))
