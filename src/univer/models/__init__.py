@@ -4,17 +4,39 @@
 ['smollm2-135m']
 """
 
-from univer.models.catalogue import BUILT_IN, DEFAULT_MODEL, BuiltInModel, model_name
+from typing import TYPE_CHECKING, Any
+
+from univer.models.catalogue import (
+    BUILT_IN,
+    DEFAULT_MODEL,
+    SAMPLING,
+    BuiltInModel,
+    model_name,
+    recommended_sampling,
+)
 from univer.models.errors import ModelError, ModelFileError, ModelNotFoundError
-from univer.models.store import load
+
+if TYPE_CHECKING:
+    from univer.models.store import load
 
 __all__ = [
     "BUILT_IN",
     "DEFAULT_MODEL",
+    "SAMPLING",
     "BuiltInModel",
     "ModelError",
     "ModelFileError",
     "ModelNotFoundError",
     "load",
     "model_name",
+    "recommended_sampling",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Loading needs torch, which the catalogue's readers, such as the help pages, do without.
+    if name == "load":
+        from univer.models.store import load
+
+        return load
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
