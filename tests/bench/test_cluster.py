@@ -16,6 +16,7 @@ from univer.bench.folder import RECORDS, RunFolder
 from univer.bench.shards import Plan
 from univer.cli import main
 from univer.cli.live_setup import LiveSetup
+from univer.cli.options import ModelOptions
 from univer.models.machine import machine
 
 pytestmark = pytest.mark.slow
@@ -39,15 +40,13 @@ def _ray() -> Iterator[None]:
 @pytest.fixture
 def setup(tiny_directory: Path) -> LiveSetup:
     return LiveSetup(
-        target=str(tiny_directory),
+        models=ModelOptions(target=str(tiny_directory), dtype="float32", device="cpu"),
         prompts=PROMPTS,
         grid={"2x2": ["rrsw", "univer"]},
         drafts=("skip=1",),
         temperatures=(0.0, 1.0),
         tokens=8,
         sampling={},
-        dtype="float32",
-        device="cpu",
     )
 
 

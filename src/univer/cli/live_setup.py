@@ -1,6 +1,6 @@
 """From the words of a command to a live benchmark with its models loaded, here or in another process."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -9,10 +9,9 @@ from univer.bench.cells import cells_of
 from univer.bench.checksum import ids_checksum, weights_checksum
 from univer.bench.live import LiveBench
 from univer.bench.shards import Plan, shards_of
-from univer.cli.config import changed_settings, generation_config
-from univer.cli.drafts import default_draft, make_draft
-from univer.engine.drafts import as_draft
-from univer.models import load
+from univer.cli.loading import changed_settings, generation_config, load_target, pair_with
+from univer.cli.options import ModelOptions, PairOptions
+from univer.drafting.base import Draft
 from univer.models.prompts import Prompt, encode
 
 __all__ = ["LiveSetup"]
@@ -23,7 +22,7 @@ class LiveSetup:
     """Everything that a live benchmark depends on, as text and numbers that travel between processes.
 
     Attributes:
-        target: As `univer.models.load` takes it.
+        models: The target, and how models are loaded.
         prompts: The prompts, with their task group as kind.
         grid: Methods by tree.
         drafts: As `univer generate` takes them; none for its default.
@@ -31,13 +30,10 @@ class LiveSetup:
         tokens: Length of every answer.
         seed: Of all answers.
         sampling: `top_k`, `top_p`, `min_p` and `draft_temperature`.
-        dtype: See `univer.models.load`.
-        device: Likewise.
         ignore_config: Go without the settings of the target's generation configuration.
-        trust_remote_code: Run Python code that comes with a model.
     """
 
-    target: str
+    models: ModelOptions
     prompts: tuple[Prompt, ...]
     grid: dict[str, list[str]]
     drafts: tuple[str, ...] = ()
@@ -45,10 +41,7 @@ class LiveSetup:
     tokens: int = 128
     seed: int = 0
     sampling: dict[str, Any]
-    dtype: str | None = None
-    device: str | None = None
     ignore_config: bool = False
-    trust_remote_code: bool = False
 
     def build(self) -> tuple[LiveBench, Plan]:
         """Load the models.
@@ -60,12 +53,13 @@ class LiveSetup:
             ModelError: A model cannot be loaded.
             ValueError: Something in the request cannot be run; the message says what.
         """
-        model, tokenizer = load(self.target, self.dtype, self.device, self.trust_remote_code)
+        models = self.models
+        model, tokenizer = load_target(models)
         config = generation_config(model, ignore=self.ignore_config, greedy=not any(self.temperatures))
-        drafts: dict[str, Any] = {}
-        for named in self.drafts or (default_draft(self.target, model),):
-            drafter = as_draft(make_draft(named, tokenizer, self.dtype, self.device, self.trust_remote_code), model)
-            assert drafter is not None, "a name stands for a draft"
+        shared = {entry.name: getattr(models, entry.name) for entry in fields(ModelOptions)}
+        drafts: dict[str, Draft] = {}
+        for named in self.drafts or (None,):
+            drafter = pair_with(PairOptions(**shared, draft=named), model, tokenizer).draft
             label = Path(drafter.name).name
             if label in drafts:
                 raise ValueError(f"two drafts are called {label!r}: results could not be told apart")
@@ -89,7 +83,7 @@ class LiveSetup:
                 f"than the models read: {', '.join(long)}",
             ]
         settings = {
-            "target": Path(self.target).name,
+            "target": Path(models.target).name,
             "drafts": list(drafts),
             "grid": self.grid,
             "temperatures": list(self.temperatures),

@@ -1,13 +1,10 @@
 """What the commands that measure share: their run folder, measuring into it, and printing it as one object."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import typer
 
 from univer.bench.checksum import ids_checksum, weights_checksum
 from univer.bench.cluster import Cluster
@@ -16,11 +13,35 @@ from univer.bench.live import LiveBench
 from univer.bench.measure import draft_label, measure
 from univer.bench.rows import Row, growths_of
 from univer.bench.shards import Plan
-from univer.cli.pair import Pair
-from univer.cli.terminal import progress
+from univer.cli.loading import Pair
+from univer.cli.options import ContextOptions
+from univer.cli.terminal import print_json, progress
 from univer.engine.contexts import ContextSettings
+from univer.engine.options import Options
 
-__all__ = ["collect", "collect_live", "measure_pair", "pair_settings", "print_object", "run_folder"]
+__all__ = ["collect", "collect_live", "context_settings", "measure_pair", "pair_settings", "print_object", "run_folder"]
+
+
+def context_settings(options: ContextOptions, given: Mapping[str, Any]) -> ContextSettings:
+    """How contexts are sampled.
+
+    Args:
+        options: As given on the command line.
+        given: Temperature, filters and temperature of the draft; None where not given.
+
+    Raises:
+        ValueError: A setting out of range, or temperature 0.
+    """
+    request = Options(**{name: value for name, value in given.items() if value is not None})
+    if request.sampling.greedy:
+        raise ValueError("at temperature 0 every exact method accepts the same tokens: use a temperature above 0")
+    return ContextSettings(
+        sampling=request.sampling,
+        draft_sampling=None if given["draft_temperature"] is None else request.draft_laws,
+        places=options.contexts,
+        drafted=options.drafted,
+        new_tokens=options.new_tokens,
+    )
 
 
 @contextmanager
@@ -129,4 +150,4 @@ def collect_live(folder: RunFolder, source: LiveBench | Cluster, plan: Plan, qui
 def print_object(folder: RunFolder, records: Sequence[Record], summary: Mapping[str, Any], interrupted: bool) -> None:
     """Print manifest, summary and records of a run as one JSON object."""
     found = {"interrupted": interrupted, "summary": summary, "records": records}
-    typer.echo(json.dumps(folder.manifest | found, indent=1))
+    print_json(folder.manifest | found)

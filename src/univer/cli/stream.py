@@ -5,38 +5,49 @@ from typing import Any
 
 from rich.console import Console
 
-__all__ = ["DRAFT_STYLE", "TARGET_STYLE", "TextStream", "TokenText"]
+__all__ = ["DRAFT_STYLE", "TARGET_STYLE", "TextStream"]
 
 DRAFT_STYLE = "green"
 TARGET_STYLE = "magenta"
 
-# Enough of the prompt to decode the first new token as what it is in its place (with its space, say).
+# Enough of the prompt to decode the first new token in its context (with its space, say).
 _CONTEXT = 4
 _INCOMPLETE = "\ufffd"
 
 
-class TokenText:
-    """Token ids -> text, one token at a time; a character split over tokens comes when it is whole.
+class TextStream:
+    """Decodes tokens as they come, and writes the text to a console.
+
+    A character that is split over several tokens appears once it is complete.
 
     Args:
         tokenizer: A transformers tokenizer.
         prompt: Token ids before the text.
+        console: Where to write, in colours on terminals only; None to write nothing.
+
+    Attributes:
+        text: The text so far, special tokens left out.
     """
 
-    def __init__(self, tokenizer: Any, prompt: Sequence[int]) -> None:
+    def __init__(self, tokenizer: Any, prompt: Sequence[int], console: Console | None = None) -> None:
+        self.text = ""
         self._tokenizer = tokenizer
+        self._console = console
         self._ids = list(prompt[-_CONTEXT:])
         self._start = 0
         self._shown = len(self._ids)
 
-    def push(self, token: int) -> str:
-        """The text that a token completes, possibly none."""
-        self._ids.append(token)
-        return self._new_text(final=False)
+    def write(self, tokens: Sequence[int], from_draft: Sequence[bool]) -> None:
+        """Add new tokens; accepted draft tokens are shown in one style and the target's own in another."""
+        for token, drafted in zip(tokens, from_draft, strict=True):
+            self._ids.append(token)
+            self._add(self._new_text(final=False), DRAFT_STYLE if drafted else TARGET_STYLE)
 
-    def finish(self) -> str:
-        """What was held back, complete or not."""
-        return self._new_text(final=True)
+    def finish(self) -> None:
+        """Add what was held back, complete or not, and end the line."""
+        self._add(self._new_text(final=True), TARGET_STYLE)
+        if self._console:
+            self._console.out("")
 
     def _new_text(self, final: bool) -> str:
         before = self._decode(self._ids[self._start : self._shown])
@@ -50,35 +61,14 @@ class TokenText:
         text: str = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
-
-class TextStream:
-    """Writes text to a console as it comes.
-
-    Args:
-        console: Where to; colours appear on terminals only.
-        tokenizer: A transformers tokenizer.
-        prompt: Token ids before the text.
-    """
-
-    def __init__(self, console: Console, tokenizer: Any, prompt: Sequence[int]) -> None:
-        self._console = console
-        self._text = TokenText(tokenizer, prompt)
-
-    def write(self, tokens: Sequence[int], from_draft: Sequence[bool]) -> None:
-        """Write new tokens, accepted draft tokens in one style and the target's own in another."""
-        for token, drafted in zip(tokens, from_draft, strict=True):
-            self._print(self._text.push(token), DRAFT_STYLE if drafted else TARGET_STYLE)
-
-    def finish(self) -> None:
-        """Write what was held back and end the line."""
-        self._print(self._text.finish(), TARGET_STYLE)
-        self._console.out("")
-
-    def _print(self, piece: str, style: str) -> None:
+    def _add(self, piece: str, style: str) -> None:
+        self.text += piece
+        if self._console is None:
+            return
         if not self._console.is_terminal:
             # Not through the console, which replaces tabs and other control characters.
             self._console.file.write(piece)
             self._console.file.flush()
         elif piece:
-            # A model must not be able to steer the terminal.
+            # A model must not be able to control the terminal.
             self._console.out(piece.replace("\x1b", "\u241b"), end="", style=style, highlight=False)

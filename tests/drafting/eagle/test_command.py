@@ -17,7 +17,7 @@ from univer.models import load
 def generated(target: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
     """The name of the draft that a run used."""
     shared = ["--target", str(target), "--dtype", "float32", "--device", "cpu", "--seed", "1", "--tree", "2x2"]
-    shared += ["--no-baseline", "--json", "--max-new-tokens", "8"]
+    shared += ["--json", "--max-new-tokens", "8"]
     assert main(["generate", "abc abc", *shared, *options]) == 0
     return str(json.loads(capsys.readouterr().out)["stats"]["draft"])
 
