@@ -15,7 +15,7 @@ from univer.bench.cluster import Cluster, check_reachable
 from univer.bench.folder import RECORDS, RunFolder
 from univer.bench.shards import Plan
 from univer.cli import main
-from univer.cli.live_setup import LiveSetup
+from univer.cli.measured import LiveSetup
 from univer.cli.options import ModelOptions
 from univer.models.machine import machine
 

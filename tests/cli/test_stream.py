@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from tiny_models import byte_tokenizer
-from univer.cli.stream import TextStream
+from univer.cli.run import TextStream
 
 TEXT = "caf\u00e9 \u4f60\u597d \U0001f600 a  b\n\tqz"
 

@@ -100,9 +100,8 @@ def spec_bench(
     from univer.bench.cluster import Cluster
     from univer.bench.live import LiveBench
     from univer.bench.questions import choose
-    from univer.cli.live_setup import LiveSetup
     from univer.cli.loading import note
-    from univer.cli.measured import collect_live, print_object, run_folder
+    from univer.cli.measured import LiveSetup, collect_live, print_object, run_folder
     from univer.cli.run_tables import print_by_group, print_disagreements, print_settings
     from univer.cli.terminal import loading
     from univer.engine.options import Options

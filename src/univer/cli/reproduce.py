@@ -51,9 +51,8 @@ def reproduce(
     from univer.bench.experiments import experiment
     from univer.bench.paper import PAPER, UNIVER_GAINS, beside_paper
     from univer.bench.questions import choose
-    from univer.cli.live_setup import LiveSetup
     from univer.cli.loading import load_pair, note, with_prompts
-    from univer.cli.measured import collect_live, measure_pair, pair_settings, print_object, run_folder
+    from univer.cli.measured import LiveSetup, collect_live, measure_pair, pair_settings, print_object, run_folder
     from univer.cli.run_tables import print_by_group, print_cells, print_costs, print_settings, print_trends
     from univer.cli.terminal import loading, print_lines
     from univer.engine import Sampling

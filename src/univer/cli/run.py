@@ -1,4 +1,5 @@
-"""One request with its text and its figures, and the comparison with plain decoding."""
+"""One request: its text as it comes, whole characters in the colour of where each token came from; its figures; and the
+comparison with plain decoding."""
 
 import sys
 from collections.abc import Sequence
@@ -12,13 +13,18 @@ from torch import Tensor
 
 from univer.cli.loading import Pair
 from univer.cli.prompt import encode_messages
-from univer.cli.stream import DRAFT_STYLE, TARGET_STYLE, TextStream
 from univer.cli.terminal import number, progress
 from univer.engine import GenerationStats, generate_rounds, plain
 
-__all__ = ["Outcome", "PlainComparison", "answer", "compare_with_plain", "converse", "print_figures"]
+__all__ = ["Outcome", "PlainComparison", "TextStream", "answer", "compare_with_plain", "converse", "print_figures"]
 
 Rows = Sequence[tuple[str, str]]
+
+# Colours of accepted draft tokens and of the target's own.
+DRAFT_STYLE, TARGET_STYLE = "green", "magenta"
+# Enough of the prompt to decode the first new token in its context (with its space, say).
+_CONTEXT = 4
+_INCOMPLETE = "\ufffd"
 
 # Enough for every kernel to have been called once.
 WARM_UP_TOKENS = 4
@@ -35,6 +41,65 @@ ENDINGS = {
     "time": "time limit",
     "length": "length limit",
 }
+
+
+class TextStream:
+    """Decodes tokens as they come, and writes the text to a console.
+
+    A character that is split over several tokens appears once it is complete.
+
+    Args:
+        tokenizer: A transformers tokenizer.
+        prompt: Token ids before the text.
+        console: Where to write, in colours on terminals only; None to write nothing.
+
+    Attributes:
+        text: The text so far, special tokens left out.
+    """
+
+    def __init__(self, tokenizer: Any, prompt: Sequence[int], console: Console | None = None) -> None:
+        self.text = ""
+        self._tokenizer = tokenizer
+        self._console = console
+        self._ids = list(prompt[-_CONTEXT:])
+        self._start = 0
+        self._shown = len(self._ids)
+
+    def write(self, tokens: Sequence[int], from_draft: Sequence[bool]) -> None:
+        """Add new tokens; accepted draft tokens are shown in one style and the target's own in another."""
+        for token, drafted in zip(tokens, from_draft, strict=True):
+            self._ids.append(token)
+            self._add(self._new_text(final=False), DRAFT_STYLE if drafted else TARGET_STYLE)
+
+    def finish(self) -> None:
+        """Add what was held back, complete or not, and end the line."""
+        self._add(self._new_text(final=True), TARGET_STYLE)
+        if self._console:
+            self._console.out("")
+
+    def _new_text(self, final: bool) -> str:
+        before = self._decode(self._ids[self._start : self._shown])
+        now = self._decode(self._ids[self._start :])
+        if now.endswith(_INCOMPLETE) and not final:
+            return ""
+        self._start, self._shown = self._shown, len(self._ids)
+        return now[len(before) :]
+
+    def _decode(self, ids: list[int]) -> str:
+        text: str = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+    def _add(self, piece: str, style: str) -> None:
+        self.text += piece
+        if self._console is None:
+            return
+        if not self._console.is_terminal:
+            # Not through the console, which replaces tabs and other control characters.
+            self._console.file.write(piece)
+            self._console.file.flush()
+        elif piece:
+            # A model must not be able to control the terminal.
+            self._console.out(piece.replace("\x1b", "\u241b"), end="", style=style, highlight=False)
 
 
 @dataclass
