@@ -83,7 +83,7 @@ def test_a_cluster_goes_on_with_a_run_folder(
     questions = tmp_path / "question.jsonl"
     lines = [{"question_id": own.name, "category": own.kind, "turns": [own.text, *own.later]} for own in PROMPTS]
     questions.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    run = ["bench", "spec-bench", "--target", setup.target, "--questions", str(questions), "--draft", "skip=1"]
+    run = ["bench", "spec-bench", "--target", setup.models.target, "--questions", str(questions), "--draft", "skip=1"]
     run += ["--tree", "2x2", "--method", "rrsw", "--method", "univer", "--tokens", "8", "--dtype", "float32"]
     assert main([*run, "--output", str(tmp_path / "alone")]) == 0
     alone = RunFolder(tmp_path / "alone")
