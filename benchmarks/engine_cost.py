@@ -20,13 +20,12 @@ from typing import Any
 import torch
 
 from univer import generate
-from univer.cli.drafts import default_draft, make_draft
+from univer.cli.loading import load_pair
+from univer.cli.options import PairOptions
 from univer.cli.terminal import progress
 from univer.drafting.eagle.draft import EagleDraft
 from univer.engine import generate_rounds
-from univer.engine.drafts import as_draft
 from univer.files import write_json
-from univer.models import load
 from univer.models.catalogue import DEFAULT_MODEL
 from univer.models.machine import machine
 from univer.models.prompts import encode, load_prompts
@@ -67,9 +66,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
 
-    target, tokenizer = load(options.target)
-    name = options.draft or default_draft(options.target, target)
-    draft = as_draft(make_draft(name, tokenizer, None, None, False), target)
+    pair = load_pair(PairOptions(target=options.target, draft=options.draft))
+    target, tokenizer, name, draft = pair.target, pair.tokenizer, pair.named, pair.draft
     watch = Stopwatch()
     watch.watch(target, "forward", "target")
     if isinstance(draft, EagleDraft):

@@ -22,7 +22,8 @@ from torch import Tensor
 
 from univer import generate
 from univer.bench.intervals import gain_interval, mean_interval
-from univer.cli.drafts import default_draft, make_draft
+from univer.cli.loading import load_pair
+from univer.cli.options import PairOptions
 from univer.cli.terminal import progress
 from univer.engine.stats import GenerationStats
 from univer.files import write_json
@@ -125,9 +126,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
 
-    target, tokenizer = load(options.target, options.dtype)
+    pair = load_pair(PairOptions(target=options.target, draft=options.draft, dtype=options.dtype))
+    target, tokenizer, draft = pair.target, pair.tokenizer, pair.draft
     options.dtype = str(target.dtype).removeprefix("torch.")
-    draft = make_draft(options.draft or default_draft(options.target, target), tokenizer, None, None, False)
     prompts = [(prompt, encode(tokenizer, prompt.text)) for prompt in load_prompts(options.prompts, options.limit)]
     temperatures = options.temperature or [0.0, 0.6, 1.0]
     records: list[dict[str, Any]] = []

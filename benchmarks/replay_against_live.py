@@ -30,7 +30,8 @@ from univer.bench.intervals import gain_interval
 from univer.bench.measure import evaluate
 from univer.bench.questions import choose
 from univer.bench.rows import Row, rows_for
-from univer.cli.pair import load_pair
+from univer.cli.loading import load_pair, with_prompts
+from univer.cli.options import PairOptions
 from univer.cli.terminal import print_table, progress, standard_output
 from univer.engine import generate
 from univer.engine.contexts import ContextSettings, SampledText, drafted_trees
@@ -175,8 +176,8 @@ def main() -> None:
         parser.error(f"--tokens {options.tokens} is less than a whole round: trees of depth {depth} need {depth + 2}")
     chosen = choose(load_prompts(options.questions), count=options.count, seed=options.seed)
     room = options.tokens + depth
-    how = {"trust_remote_code": False, "ignore_config": False, "room": room}
-    pair = load_pair(options.target, options.draft, chosen, options.dtype, None, **how)
+    pair = load_pair(PairOptions(target=options.target, draft=options.draft, dtype=options.dtype))
+    pair = with_prompts(pair, chosen, room, ignore_config=False)
     settings = {
         "target": Path(options.target).name,
         "draft": Path(pair.draft.name).name,

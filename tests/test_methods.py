@@ -5,7 +5,7 @@ import pytest
 from random_trees import METHODS, random_tree, tree_for
 from univer import Method, methods, outcome_law, register
 from univer.couplings import Stepwise
-from univer.methods import OTHER, Colour, resolve
+from univer.methods import BUILT_IN, OTHER, Colour, resolve
 from univer.rules import Membership
 
 NAMES = [
@@ -145,3 +145,14 @@ def test_orders_are_checked() -> None:
     with pytest.raises(ValueError, match="'gain' needs a tree whose slots are those planned"):
         outcome_law(tree, target, "univer", order="gain")
     outcome_law(tree, target, "greedy", order="gain")  # a stepwise coupling ignores the order
+
+
+def test_the_rows_of_built_in_methods_are_what_the_methods_are() -> None:
+    known = methods()
+    for row in BUILT_IN:
+        method = known[row.name]
+        assert (row.rule, row.draft_law, row.coupling) == (
+            type(method.rule).__name__,
+            method.draft_law,
+            method.coupling.name,
+        )

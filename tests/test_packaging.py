@@ -54,6 +54,22 @@ def test_the_tested_versions_lie_in_the_ranges() -> None:
         assert pins[requirement.name] in requirement.specifier, requirement
 
 
+def test_found_25_one_install_line_runs_everything_but_ray() -> None:
+    extras = PROJECT["optional-dependencies"]
+    (everything,) = [Requirement(entry) for entry in extras["all"]]
+    assert everything.extras == set(extras) - {"all", "ray", "test", "docs", "dev"}
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named = {extra for page in pages for extra in _extras(page.read_text(encoding="utf-8"))}
+    sources = (ROOT / "src").rglob("*.py")
+    named |= {extra for source in sources for extra in _extras(source.read_text(encoding="utf-8"))}
+    assert named <= {"all", "ray", "test", "docs"}
+
+
+def _extras(text: str) -> list[str]:
+    """The extras that a text asks to install."""
+    return [extra for found in re.findall(r"""['"](?:\.|univer)\[([a-z,]+)\]""", text) for extra in found.split(",")]
+
+
 def test_continuous_integration_installs_the_tested_torch() -> None:
     named = re.findall(r"torch==([0-9.]+)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
     assert named == [_pins()["torch"]]

@@ -37,7 +37,7 @@ def test_the_first_command_writes_text(capsys: pytest.CaptureFixture[str]) -> No
     output = capsys.readouterr().out
     text, figures = output.split("\nsetting ")
     assert text.strip()
-    assert "\nratio to plain" in figures
+    assert "\nspeed " in figures
 
 
 @pytest.mark.slow

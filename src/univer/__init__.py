@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from univer.methods import Method, methods, register
-from univer.tree import DraftTree, Forest
-from univer.verdict import Verdict, end_distribution, outcome_law, verify, verify_forest
+
+if TYPE_CHECKING:
+    from univer.engine import generate, hf
+    from univer.tree import DraftTree, Forest
+    from univer.verdict import Verdict, end_distribution, outcome_law, verify, verify_forest
 
 __version__ = "0.1.0"
 
@@ -26,10 +30,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # The engine needs transformers; the core does not.
-    if name in ("generate", "hf"):
-        from univer import engine
+# Imported on first use: these modules need torch, which the help pages do without, and the engine needs transformers.
+_LATE = {
+    **dict.fromkeys(("DraftTree", "Forest"), "univer.tree"),
+    **dict.fromkeys(("Verdict", "verify_forest", "end_distribution", "outcome_law", "verify"), "univer.verdict"),
+    **dict.fromkeys(("generate", "hf"), "univer.engine"),
+}
 
-        return getattr(engine, name)
-    raise AttributeError(f"module 'univer' has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(import_module(_LATE[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

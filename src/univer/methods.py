@@ -7,23 +7,12 @@ import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
-from univer.couplings import Lifted, Stepwise
-from univer.couplings.base import TreeCoupling
-from univer.couplings.order import ORDERS, check_gain
-from univer.rules import (
-    BoundedRule,
-    GreedyTransport,
-    KSeq,
-    MaximalCoupling,
-    Membership,
-    MixedRejection,
-    OptimalTransport,
-    RecursiveRejection,
-    RecursiveRejectionWithoutReplacement,
-    Rule,
-)
-from univer.tree import Forest
+if TYPE_CHECKING:
+    from univer.couplings.base import TreeCoupling
+    from univer.rules import Rule
+    from univer.tree import Forest
 
 ENTRY_POINTS = "univer.methods"
 
@@ -107,6 +96,8 @@ class Method:
         Raises:
             ValueError: with the sampling scheme that the method needs, or what the order needs.
         """
+        from univer.couplings.order import ORDERS, check_gain
+
         for group in (group for level in forest.topology.levels for group in level):
             if not self.rule.fits(forest.law, group.fixed, group.sampled):
                 raise ValueError(
@@ -129,154 +120,200 @@ class Method:
         Raises:
             ValueError: with the limit.
         """
+        from univer.rules import BoundedRule
+
         if isinstance(self.rule, BoundedRule):
             for group in (group for level in forest.topology.levels for group in level):
                 self.rule.check_vocabulary(size, forest.law, group.sampled)
 
 
-def _built_in() -> dict[str, Method]:
-    stepwise, lifted = Stepwise(), Lifted()
-    rows = [
-        Method(
-            "token",
-            MaximalCoupling(),
-            stepwise,
-            "Leviathan et al., arXiv 2211.17192",
-            title="Token",
-            description="Token verification: tests a chain token by token; the classic of speculative sampling.",
-            colour=MAXIMAL,
-        ),
-        Method(
-            "block",
-            MaximalCoupling(),
-            lifted,
-            "Sun et al., arXiv 2403.10444",
-            title="Block",
-            description="Block Verification: tests a chain as a whole and keeps more of it than `token`.",
-            colour=MAXIMAL,
-        ),
-        Method(
-            "rrs",
-            RecursiveRejection(),
-            stepwise,
-            "SpecInfer, arXiv 2305.09781",
-            title="RRS",
-            description="Recursive rejection sampling (RRS): tests independently drawn children one after the other.",
-            colour=REJECTION,
-        ),
-        Method(
-            "rrs-lifted",
-            RecursiveRejection(),
-            lifted,
-            "lifted recursive rejection",
-            title="RRS, lifted",
-            description="RRS with prefix scales: verifies the tree as a whole.",
-            colour=REJECTION,
-        ),
-        Method(
-            "rrsw",
-            RecursiveRejectionWithoutReplacement(),
-            stepwise,
-            "arXiv 2402.14160; Sequoia, arXiv 2402.12374",
-            title="RRSw",
-            description="RRS without replacement (RRSw): siblings never repeat; the usual baseline for trees.",
-            colour=WITHOUT_REPLACEMENT,
-        ),
-        Method(
-            "traversal",
-            RecursiveRejectionWithoutReplacement(),
-            lifted,
-            "Traversal Verification, arXiv 2505.12398",
-            title="Traversal",
-            description="Traversal Verification: RRSw with prefix scales.",
-            colour=WITHOUT_REPLACEMENT,
-        ),
-        Method(
-            "spectr",
-            KSeq(),
-            stepwise,
-            "SpecTr, arXiv 2310.15141",
-            title="SpecTr",
-            description="Sequential selection among K independent draws at one threshold (K-SEQ).",
-            colour=K_SEQ,
-        ),
-        Method(
-            "spectr-lifted",
-            KSeq(),
-            lifted,
-            "lifted K-SEQ",
-            title="SpecTr, lifted",
-            description="K-SEQ with prefix scales.",
-            colour=K_SEQ,
-        ),
-        Method(
-            "greedy",
-            GreedyTransport(),
-            stepwise,
-            "Hu et al., arXiv 2502.18779",
-            title="Greedy",
-            description="The same children as `univer`, verified level by level.",
-            colour=TRANSPORT,
-        ),
-        Method(
-            "univer",
-            GreedyTransport(),
-            lifted,
-            "UniVer, arXiv 2605.04543",
-            title="UniVer",
-            description="Use this one: likely tokens and one sampled token per node, verified as a whole tree.",
-            colour=TRANSPORT,
-        ),
-        Method(
-            "membership",
-            Membership(),
-            stepwise,
-            "target-only, EAGLE-2, arXiv 2406.16858",
-            title="Membership",
-            description="Samples from the target and follows the token if it was drafted; takes any tree.",
-            colour=MEMBERSHIP,
-        ),
-        Method(
-            "mixed",
-            MixedRejection(),
-            stepwise,
-            "fixed children and recursive rejection",
-            title="Mixed",
-            description="The draft's most likely tokens and several sampled tokens per node.",
-            colour=MIXED,
-        ),
-        Method(
-            "univer-mixed",
-            MixedRejection(),
-            lifted,
-            "fixed children and recursive rejection, lifted",
-            title="UniVer, mixed",
-            description="`mixed` with prefix scales.",
-            colour=MIXED,
-        ),
-        Method(
-            "optimal",
-            OptimalTransport(),
-            stepwise,
-            "SpecTr's OTM by linear programme, arXiv 2310.15141",
-            title="Optimal",
-            description="Optimal transport by a linear programme per node (OTM); small vocabularies only.",
-            colour=PROGRAMME,
-        ),
-        Method(
-            "optimal-lifted",
-            OptimalTransport(),
-            lifted,
-            "OTM by linear programme, lifted",
-            title="Optimal, lifted",
-            description="OTM with prefix scales; small vocabularies only.",
-            colour=PROGRAMME,
-        ),
-    ]
-    return {method.name: method for method in rows}
+@dataclass(frozen=True)
+class Row:
+    """A built-in method before its rule is imported, so that listing the methods needs no torch.
+
+    Attributes:
+        name: as in `Method`.
+        rule: name of the rule's class in `univer.rules`.
+        draft_law: that of the rule; a test holds the two equal.
+        coupling: `"stepwise"` or `"lifted"`.
+        paper: as in `Method`.
+        title: as in `Method`.
+        description: as in `Method`.
+        colour: as in `Method`.
+    """
+
+    name: str
+    rule: str
+    draft_law: str
+    coupling: str
+    paper: str
+    title: str
+    description: str
+    colour: Colour
 
 
-_registry: dict[str, Method] = _built_in()
+# The rows of the built-in methods.
+BUILT_IN = (
+    Row(
+        "token",
+        "MaximalCoupling",
+        "chain",
+        "stepwise",
+        "Leviathan et al., arXiv 2211.17192",
+        title="Token",
+        description="Token verification: tests a chain token by token; the classic of speculative sampling.",
+        colour=MAXIMAL,
+    ),
+    Row(
+        "block",
+        "MaximalCoupling",
+        "chain",
+        "lifted",
+        "Sun et al., arXiv 2403.10444",
+        title="Block",
+        description="Block Verification: tests a chain as a whole and keeps more of it than `token`.",
+        colour=MAXIMAL,
+    ),
+    Row(
+        "rrs",
+        "RecursiveRejection",
+        "iid",
+        "stepwise",
+        "SpecInfer, arXiv 2305.09781",
+        title="RRS",
+        description="Recursive rejection sampling (RRS): tests independently drawn children one after the other.",
+        colour=REJECTION,
+    ),
+    Row(
+        "rrs-lifted",
+        "RecursiveRejection",
+        "iid",
+        "lifted",
+        "lifted recursive rejection",
+        title="RRS, lifted",
+        description="RRS with prefix scales: verifies the tree as a whole.",
+        colour=REJECTION,
+    ),
+    Row(
+        "rrsw",
+        "RecursiveRejectionWithoutReplacement",
+        "swor",
+        "stepwise",
+        "arXiv 2402.14160; Sequoia, arXiv 2402.12374",
+        title="RRSw",
+        description="RRS without replacement (RRSw): siblings never repeat; the usual baseline for trees.",
+        colour=WITHOUT_REPLACEMENT,
+    ),
+    Row(
+        "traversal",
+        "RecursiveRejectionWithoutReplacement",
+        "swor",
+        "lifted",
+        "Traversal Verification, arXiv 2505.12398",
+        title="Traversal",
+        description="Traversal Verification: RRSw with prefix scales.",
+        colour=WITHOUT_REPLACEMENT,
+    ),
+    Row(
+        "spectr",
+        "KSeq",
+        "iid",
+        "stepwise",
+        "SpecTr, arXiv 2310.15141",
+        title="SpecTr",
+        description="Sequential selection among K independent draws at one threshold (K-SEQ).",
+        colour=K_SEQ,
+    ),
+    Row(
+        "spectr-lifted",
+        "KSeq",
+        "iid",
+        "lifted",
+        "lifted K-SEQ",
+        title="SpecTr, lifted",
+        description="K-SEQ with prefix scales.",
+        colour=K_SEQ,
+    ),
+    Row(
+        "greedy",
+        "GreedyTransport",
+        "greedy",
+        "stepwise",
+        "Hu et al., arXiv 2502.18779",
+        title="Greedy",
+        description="The same children as `univer`, verified level by level.",
+        colour=TRANSPORT,
+    ),
+    Row(
+        "univer",
+        "GreedyTransport",
+        "greedy",
+        "lifted",
+        "UniVer, arXiv 2605.04543",
+        title="UniVer",
+        description="Use this one: likely tokens and one sampled token per node, verified as a whole tree.",
+        colour=TRANSPORT,
+    ),
+    Row(
+        "membership",
+        "Membership",
+        "fixed",
+        "stepwise",
+        "target-only, EAGLE-2, arXiv 2406.16858",
+        title="Membership",
+        description="Samples from the target and follows the token if it was drafted; takes any tree.",
+        colour=MEMBERSHIP,
+    ),
+    Row(
+        "mixed",
+        "MixedRejection",
+        "mixed",
+        "stepwise",
+        "fixed children and recursive rejection",
+        title="Mixed",
+        description="The draft's most likely tokens and several sampled tokens per node.",
+        colour=MIXED,
+    ),
+    Row(
+        "univer-mixed",
+        "MixedRejection",
+        "mixed",
+        "lifted",
+        "fixed children and recursive rejection, lifted",
+        title="UniVer, mixed",
+        description="`mixed` with prefix scales.",
+        colour=MIXED,
+    ),
+    Row(
+        "optimal",
+        "OptimalTransport",
+        "swor",
+        "stepwise",
+        "SpecTr's OTM by linear programme, arXiv 2310.15141",
+        title="Optimal",
+        description="Optimal transport by a linear programme per node (OTM); small vocabularies only.",
+        colour=PROGRAMME,
+    ),
+    Row(
+        "optimal-lifted",
+        "OptimalTransport",
+        "swor",
+        "lifted",
+        "OTM by linear programme, lifted",
+        title="Optimal, lifted",
+        description="OTM with prefix scales; small vocabularies only.",
+        colour=PROGRAMME,
+    ),
+)
+
+_registry: dict[str, Method] = {}
+
+
+def listed() -> list[Row | Method]:
+    """What `univer methods` lists: built-in methods by their rows, and the methods of installed packages."""
+    if entry_points(group=ENTRY_POINTS) or _registry:
+        return list(methods().values())
+    return list(BUILT_IN)
 
 
 def methods() -> dict[str, Method]:
@@ -286,6 +323,7 @@ def methods() -> dict[str, Method]:
         >>> methods()["univer"].coupling.name
         'lifted'
     """
+    _load_built_in()
     _load_entry_points()
     return dict(_registry)
 
@@ -307,6 +345,7 @@ def register(method: Method) -> Method:
     """
     if not isinstance(method, Method):
         raise TypeError(f"register takes a univer.Method, got {type(method).__name__}")
+    _load_built_in()
     if method.name in _registry:
         raise ValueError(f"a method named {method.name!r} exists already")
     _registry[method.name] = method
@@ -328,6 +367,26 @@ def resolve(method: str | Method) -> Method:
     if method not in known:
         raise ValueError(f"unknown method {method!r}; known are {', '.join(known)}")
     return known[method]
+
+
+def _load_built_in() -> None:
+    """Register the built-in methods on first use, as their rules need torch."""
+    if BUILT_IN[0].name in _registry:
+        return
+    from univer import rules
+    from univer.couplings import Lifted, Stepwise
+
+    couplings: dict[str, TreeCoupling] = {"stepwise": Stepwise(), "lifted": Lifted()}
+    for row in BUILT_IN:
+        _registry[row.name] = Method(
+            row.name,
+            getattr(rules, row.rule)(),
+            couplings[row.coupling],
+            row.paper,
+            title=row.title,
+            description=row.description,
+            colour=row.colour,
+        )
 
 
 @cache

@@ -15,7 +15,8 @@ from univer.bench.cluster import Cluster, check_reachable
 from univer.bench.folder import RECORDS, RunFolder
 from univer.bench.shards import Plan
 from univer.cli import main
-from univer.cli.live_setup import LiveSetup
+from univer.cli.measured import LiveSetup
+from univer.cli.options import ModelOptions
 from univer.models.machine import machine
 
 pytestmark = pytest.mark.slow
@@ -39,15 +40,13 @@ def _ray() -> Iterator[None]:
 @pytest.fixture
 def setup(tiny_directory: Path) -> LiveSetup:
     return LiveSetup(
-        target=str(tiny_directory),
+        models=ModelOptions(target=str(tiny_directory), dtype="float32", device="cpu"),
         prompts=PROMPTS,
         grid={"2x2": ["rrsw", "univer"]},
         drafts=("skip=1",),
         temperatures=(0.0, 1.0),
         tokens=8,
         sampling={},
-        dtype="float32",
-        device="cpu",
     )
 
 
@@ -84,7 +83,7 @@ def test_a_cluster_goes_on_with_a_run_folder(
     questions = tmp_path / "question.jsonl"
     lines = [{"question_id": own.name, "category": own.kind, "turns": [own.text, *own.later]} for own in PROMPTS]
     questions.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    run = ["bench", "spec-bench", "--target", setup.target, "--questions", str(questions), "--draft", "skip=1"]
+    run = ["bench", "spec-bench", "--target", setup.models.target, "--questions", str(questions), "--draft", "skip=1"]
     run += ["--tree", "2x2", "--method", "rrsw", "--method", "univer", "--tokens", "8", "--dtype", "float32"]
     assert main([*run, "--output", str(tmp_path / "alone")]) == 0
     alone = RunFolder(tmp_path / "alone")

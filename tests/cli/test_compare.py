@@ -102,14 +102,14 @@ def test_a_configuration_that_is_not_supported_can_be_gone_without(
     generate = ["generate", "abc", "--target", str(directory), "--draft", "lookup", "--max-new-tokens", "4"]
     assert main(compare) == 2
     assert "repetition_penalty=1.3" in (error := capsys.readouterr().err)
-    assert error.strip().endswith("use --ignore-config to go without it")
+    assert error.strip().endswith("--ignore-config leaves it out")
     assert main([*compare, "--ignore-config"]) == 0
     assert main(generate) == 0, "generation applies it"
     capsys.readouterr()
     file.write_text(json.dumps(json.loads(file.read_text()) | {"num_beams": 3}))
     assert main(generate) == 2
     assert "num_beams=3" in (error := capsys.readouterr().err)
-    assert error.strip().endswith("use --ignore-config to go without it")
+    assert error.strip().endswith("--ignore-config leaves it out")
     assert main([*generate, "--ignore-config"]) == 0
 
 

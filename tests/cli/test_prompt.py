@@ -7,7 +7,7 @@ import pytest
 
 from tiny_models import byte_tokenizer
 from univer.cli import main
-from univer.cli.prompt import encode_prompt, read_prompt
+from univer.cli.prompt import encode_messages, read_prompt, read_prompts, with_template
 
 
 class _Terminal(io.StringIO):
@@ -28,11 +28,8 @@ def test_an_argument_a_file_and_standard_input(tmp_path: Path, monkeypatch: pyte
 
 def test_what_is_no_prompt_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", _Terminal())
-    with pytest.raises(ValueError, match="give a prompt"):
-        read_prompt(None, None)
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
     with pytest.raises(ValueError, match="empty"):
-        read_prompt(None, None)
+        read_prompt(" ", None)
     broken = tmp_path / "latin.txt"
     broken.write_bytes(b"caf\xe9")
     with pytest.raises(ValueError, match="cannot be read"):
@@ -50,14 +47,41 @@ def test_bytes_that_are_not_utf_8_are_refused(
     assert capfd.readouterr().err.startswith("univer: error: the prompt is not UTF-8")
 
 
+@pytest.mark.parametrize("stdin", [_Terminal(), io.StringIO("")])
+def test_found_30_without_a_prompt_the_message_shows_how_to_give_one(
+    stdin: io.StringIO, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert main(["generate"]) == 2
+    assert 'usage: univer generate "Why is the sky blue?"' in capsys.readouterr().err
+
+
+def test_found_31_several_prompts_from_a_file(tmp_path: Path) -> None:
+    lines = tmp_path / "prompts.txt"
+    lines.write_text("one\n\n  two \n", encoding="utf-8")
+    assert read_prompts(lines) == [["one"], ["two"]]
+    questions = tmp_path / "prompts.jsonl"
+    questions.write_text('{"text": "one"}\n{"turns": ["two", "three"]}\n', encoding="utf-8")
+    assert sorted(read_prompts(questions)) == [["one"], ["two", "three"]]
+    lines.write_text("\n")
+    with pytest.raises(ValueError, match="holds no prompts"):
+        read_prompts(lines)
+
+
 def test_a_chat_is_used_where_there_is_a_template_unless_said_otherwise() -> None:
     tokenizer = byte_tokenizer()
     raw = tokenizer("hi").input_ids
     turn = tokenizer("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n").input_ids
-    assert encode_prompt(tokenizer, "hi", None).tolist() == [turn]
-    assert encode_prompt(tokenizer, "hi", True).tolist() == [turn]
-    assert encode_prompt(tokenizer, "hi", False).tolist() == [raw]
+    message = [{"role": "user", "content": "hi"}]
+    assert encode_messages(tokenizer, message, True).tolist() == [turn]
+    assert encode_messages(tokenizer, message, False).tolist() == [raw]
+    assert with_template(tokenizer, None, False)
+    assert with_template(tokenizer, True, True)
+    assert not with_template(tokenizer, False, False)
+    with pytest.raises(ValueError, match="leave --raw out"):
+        with_template(tokenizer, False, True)
     tokenizer.chat_template = None
-    assert encode_prompt(tokenizer, "hi", None).tolist() == [raw]
-    with pytest.raises(ValueError, match="no chat template: use --raw"):
-        encode_prompt(tokenizer, "hi", True)
+    assert not with_template(tokenizer, None, False)
+    for chat, conversation in ((True, False), (None, True)):
+        with pytest.raises(ValueError, match="no chat template: use --raw"):
+            with_template(tokenizer, chat, conversation)

@@ -91,7 +91,7 @@ def test_overhead_shows_what_verification_costs_beside_the_target(
         (["nothing"], "unknown experiment 'nothing'; there are main-table"),
         (["depth", "--draft", "lookup"], "fixed tokens only"),
         (["depth", "--questions", "nowhere.jsonl"], "nowhere.jsonl"),
-        (["depth", "--new-tokens", "100000"], "longer than the models"),
+        (["depth", "--new-tokens", "100000"], "every prompt is too long"),
         (["overhead", *CONTEXTS], "do not belong to it"),
     ],
 )

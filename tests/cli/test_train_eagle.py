@@ -45,7 +45,7 @@ def test_ctrl_c_and_the_same_command_again(
     assert process.returncode == 130, errors
     assert printed.startswith("interrupted at training steps: ")
     assert printed.endswith(f" of {STEPS}; repeat the command to resume\n")
-    assert f"training steps: {STEPS // 10} of {STEPS}\n" in errors
+    assert f"training steps: {STEPS // 10} of {STEPS}" in errors
     assert "Traceback" not in errors
 
     done = int(printed.removeprefix("interrupted at training steps: ").split()[0])

@@ -79,7 +79,7 @@ def test_prompts_of_a_file(arguments: list[str], tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--temperature", "0"], "above temperature 0"),
+        (["--temperature", "0"], "--temperature must be above 0"),
         (["--prompts", "nowhere.jsonl"], "nowhere.jsonl"),
         (["--beam", "0"], "beam"),
         (["--target", "nothing"], "unknown model 'nothing'"),

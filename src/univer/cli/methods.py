@@ -1,9 +1,6 @@
 """`univer methods`: the verification methods."""
 
-import json
-from typing import Annotated
-
-import typer
+from univer.cli.options import AsJson
 
 __all__ = ["methods"]
 
@@ -17,32 +14,33 @@ coupling: stepwise (verified level by level) or lifted (verified as a whole with
 exact: whether the output follows the target distribution."""
 
 
-def methods(
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")] = False,
-) -> None:
-    """List the verification methods: built-in, from installed packages, and registered ones."""
-    import univer
+def methods(*, as_json: AsJson = False) -> None:
+    """List the verification methods: the built-in ones and those of installed packages."""
+    from univer.cli.terminal import print_json, print_lines, print_table
+    from univer.methods import Method, listed
 
     # A stable sort: the recommended method first, the others in the order of the registry.
-    listed = sorted(univer.methods().values(), key=lambda method: method.name != RECOMMENDED)
+    found = sorted(listed(), key=lambda method: method.name != RECOMMENDED)
+    rows: list[dict[str, str | bool]] = [
+        {
+            "name": method.name,
+            "title": method.title,
+            "description": method.description,
+            "draft_law": method.draft_law,
+            "rule": type(method.rule).__name__ if isinstance(method, Method) else method.rule,
+            "coupling": method.coupling.name if isinstance(method, Method) else method.coupling,
+            "exact": not isinstance(method, Method) or method.exact,
+            "paper": method.paper,
+        }
+        for method in found
+    ]
     if as_json:
-        rows = [
-            {
-                "name": method.name,
-                "title": method.title,
-                "description": method.description,
-                "draft_law": method.draft_law,
-                "rule": type(method.rule).__name__,
-                "coupling": method.coupling.name,
-                "exact": method.exact,
-                "paper": method.paper,
-            }
-            for method in listed
-        ]
-        typer.echo(json.dumps(rows, indent=2))
+        print_json(rows)
         return
-    from univer.cli.terminal import print_table
+    shown = ("name", "description", "draft_law", "coupling", "exact", "paper")
+    print_table(COLUMNS, [[_cell(row[key]) for key in shown] for row in rows])
+    print_lines(LEGEND)
 
-    cells = [[m.name, m.description, m.draft_law, m.coupling.name, "yes" if m.exact else "no", m.paper] for m in listed]
-    print_table(COLUMNS, cells)
-    typer.echo(LEGEND)
+
+def _cell(value: str | bool) -> str:
+    return value if isinstance(value, str) else "yes" if value else "no"

@@ -5,41 +5,34 @@ from typing import Annotated
 
 import typer
 
+from univer.cli.options import AsJson, RunOutput, methods_option
+
 __all__ = ["replay"]
 
 KIND = "replay"
 
 
 def replay(
+    *,
     trace: Annotated[Path, typer.Argument(help="Folder of 'univer trace'.")],
-    method: Annotated[
-        list[str] | None,
-        typer.Option(help="A method, or method:order; may be given several times. [default: those of the trace]"),
-    ] = None,
+    method: Annotated[list[str] | None, methods_option("those of the trace")] = None,
     order: Annotated[
         str | None, typer.Option(help="Sibling order of the methods that name none and have a choice.")
     ] = None,
     tree: Annotated[
-        list[str] | None, typer.Option(help="A tree of the trace; may be given several times. [default: all]")
+        list[str] | None, typer.Option(help="A tree of the trace. Repeat for several.", show_default="all")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder for records and summary; resumes an interrupted run.")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one object with all records instead of the table.")
-    ] = False,
+    output: RunOutput = None,
+    as_json: AsJson = False,
 ) -> int:
-    """Evaluate methods on the contexts of a trace."""
-    try:
-        from univer.bench import chosen_rows, summarise
-        from univer.bench.paper import beside_paper
-        from univer.bench.traces import TraceFolder
-        from univer.bench.traces import replay as run
-        from univer.cli.measured import collect, print_object, run_folder
-        from univer.cli.run_tables import print_cells, print_settings
-        from univer.cli.terminal import progress
-    except ModuleNotFoundError as error:
-        raise ValueError(f"replaying needs more packages: pip install 'univer[models]' ({error})") from error
+    """Evaluate methods on the drafted trees of a trace, without the models."""
+    from univer.bench import chosen_rows, summarise
+    from univer.bench.paper import beside_paper
+    from univer.bench.traces import TraceFolder
+    from univer.bench.traces import replay as run
+    from univer.cli.measured import collect, print_object, run_folder
+    from univer.cli.run_tables import print_cells, print_settings
+    from univer.cli.terminal import progress
 
     source = TraceFolder(trace)
     rows = chosen_rows(source.settings, tree, _ordered(method, order))

@@ -1,16 +1,18 @@
 """`univer report`: a page with the figures and plots of runs."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from univer.cli.options import AsJson
+
 __all__ = ["report"]
 
 
 def report(
+    *,
     runs: Annotated[
         list[Path],
         typer.Argument(help="Run folders, as `univer bench`, `replay` and `reproduce` write them.", show_default=False),
@@ -22,26 +24,17 @@ def report(
         ),
     ] = Path("report.html"),
     method: Annotated[
-        str | None,
-        typer.Option(help="The method, or method:order, to highlight. [default: UniVer]", show_default=False),
+        str | None, typer.Option(help="Method, or method:order, to highlight.", show_default="UniVer")
     ] = None,
-    tree: Annotated[
-        str | None, typer.Option(help="The tree to highlight. [default: the run's first]", show_default=False)
-    ] = None,
+    tree: Annotated[str | None, typer.Option(help="Tree to highlight.", show_default="the run's first")] = None,
     temperature: Annotated[
-        float | None,
-        typer.Option(help="The temperature to highlight. [default: 1, else the highest]", show_default=False),
+        float | None, typer.Option(help="Temperature to highlight.", show_default="1, else the highest")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the files, the sentence and its row as one JSON object.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Make an HTML page that opens offline, and PNG plots, from run folders, also of unfinished runs."""
-    try:
-        from univer.bench.report import Selection, check_output, load_runs, write_report
-        from univer.cli.terminal import progress
-    except ModuleNotFoundError as error:
-        raise ValueError(f"a report needs more packages: pip install 'univer[models,report]' ({error})") from error
+    from univer.bench.report import Selection, check_output, load_runs, write_report
+    from univer.cli.terminal import print_json, print_lines, progress
 
     check_output(output)
     try:
@@ -51,11 +44,10 @@ def report(
         return 130
     if as_json:
         said = {"sentence": made.sentence, "about": made.about, "row": made.row}
-        typer.echo(json.dumps({"page": str(made.page), "images": [str(image) for image in made.images]} | said))
+        print_json({"page": str(made.page), "images": [str(image) for image in made.images]} | said)
         return 0
-    typer.echo(_plain(made.sentence))
-    typer.echo(_plain(f"({made.about})"))
-    typer.echo(_plain(f"{made.page} with {len(made.images)} plot{'s' * (len(made.images) != 1)} beside it"))
+    plots = f"{len(made.images)} plot{'s' * (len(made.images) != 1)}"
+    print_lines(*map(_plain, (made.sentence, f"({made.about})", f"{made.page} with {plots} beside it")))
     return 0
 
 

@@ -1,6 +1,5 @@
 """`univer reproduce`: the paper's experiments, each by one command."""
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,69 +7,64 @@ from zlib import crc32
 
 import typer
 
-from univer.cli.options import Device, Draft, Dtype, IgnoreConfig, Prompts, Target, TrustRemoteCode
-from univer.models.catalogue import DEFAULT_MODEL
+from univer.cli.options import AsJson, IgnoreConfig, PairOptions, Questions, Seed, prompt_option
 
 __all__ = ["reproduce"]
 
 KIND = "reproduce"
+BY_EXPERIMENT = "by experiment"
 
 
 def reproduce(
+    *,
     name: Annotated[str, typer.Argument(help="main-table, temperature-topology, depth or overhead.")],
-    target: Target = DEFAULT_MODEL,
-    draft: Draft = None,
-    questions: Prompts = None,
+    models: PairOptions,
+    questions: Questions = None,
     count: Annotated[
-        int | None, typer.Option(min=1, help="Prompts of each task group, chosen by the seed. [default: by experiment]")
+        int | None,
+        prompt_option(min=1, help="Prompts of each task group, chosen by the seed.", show_default=BY_EXPERIMENT),
     ] = None,
     contexts: Annotated[
-        int | None, typer.Option(min=1, help="Contexts of each prompt. [default: by experiment]")
+        int | None,
+        prompt_option(min=1, help="Positions measured in the answer to each prompt.", show_default=BY_EXPERIMENT),
     ] = None,
     drafted: Annotated[
-        int | None, typer.Option(min=1, help="Drafted trees per context and sampling scheme. [default: by experiment]")
+        int | None,
+        typer.Option(
+            min=1, help="Trees drafted at each position for every sampling scheme.", show_default=BY_EXPERIMENT
+        ),
     ] = None,
-    new_tokens: Annotated[
-        int, typer.Option(min=8, help="Length of the texts that contexts are taken from; of the answers, for overhead.")
-    ] = 64,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Random seed for choosing prompts, and for the texts and the drafted trees.")
-    ] = 0,
-    dtype: Dtype = None,
-    device: Device = None,
+    new_tokens: Annotated[int, prompt_option(min=8, help="Length of the answer to each prompt, in tokens.")] = 64,
     ignore_config: IgnoreConfig = False,
+    seed: Seed = 0,
     output: Annotated[
         Path | None,
-        typer.Option(help="Folder of the run; resumes an interrupted run. [default: runs/NAME-TARGET]"),
+        typer.Option(
+            help="Folder for records and summary; an interrupted run in it is resumed.",
+            show_default="runs/NAME-TARGET",
+        ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one object with all records instead of tables.")
-    ] = False,
-    trust_remote_code: TrustRemoteCode = False,
+    as_json: AsJson = False,
 ) -> int:
     """Measure an experiment of the UniVer paper with models of your own, and print its figures beside the paper's."""
-    try:
-        from univer.bench import ContextSettings, load_prompts, summarise
-        from univer.bench.experiments import experiment
-        from univer.bench.paper import PAPER, UNIVER_GAINS, beside_paper
-        from univer.bench.questions import choose
-        from univer.cli.live_setup import LiveSetup
-        from univer.cli.measured import collect_live, measure_pair, pair_settings, print_object, run_folder
-        from univer.cli.pair import load_pair
-        from univer.cli.run_tables import print_by_group, print_cells, print_costs, print_settings, print_trends
-        from univer.cli.terminal import loading, standard_output
-        from univer.engine import Sampling
-    except ModuleNotFoundError as error:
-        raise ValueError(f"reproducing needs more packages: pip install 'univer[models]' ({error})") from error
+    from univer.bench import ContextSettings, load_prompts, summarise
+    from univer.bench.experiments import experiment
+    from univer.bench.paper import PAPER, UNIVER_GAINS, beside_paper
+    from univer.bench.questions import choose
+    from univer.cli.loading import load_pair, note, with_prompts
+    from univer.cli.measured import LiveSetup, collect_live, measure_pair, pair_settings, print_object, run_folder
+    from univer.cli.run_tables import print_by_group, print_cells, print_costs, print_settings, print_trends
+    from univer.cli.terminal import loading, print_lines
+    from univer.engine import Sampling
 
     if experiment(name).live and (contexts is not None or drafted is not None):
         raise ValueError(f"{name} generates texts and takes times: --contexts and --drafted do not belong to it")
     chosen = experiment(name).sized(count, contexts, drafted)
     prompts = choose(load_prompts(questions), count=chosen.count, seed=seed)
-    place = output or Path("runs") / f"{name}-{Path(target).name}"
+    place = output or Path("runs") / f"{name}-{Path(models.target).name}"
     settings: dict[str, Any] = {
         "experiment": asdict(chosen),
-        "target": Path(target).name,
+        "target": Path(models.target).name,
         "questions": questions.name if questions else "our own",
         "prompts": [prompt.name for prompt in prompts],
         "prompts_checksum": crc32(repr([asdict(prompt) for prompt in prompts]).encode()),
@@ -80,36 +74,25 @@ def reproduce(
     }
     if chosen.live:
         setup = LiveSetup(
-            target=target,
+            models=models,
             prompts=tuple(prompts),
             grid={tree: list(names) for tree, names in chosen.trees.items()},
-            drafts=(draft,) if draft else (),
+            drafts=(models.draft,) if models.draft else (),
             temperatures=chosen.temperatures,
             tokens=new_tokens,
             seed=seed,
             sampling={},
-            dtype=dtype,
-            device=device,
             ignore_config=ignore_config,
-            trust_remote_code=trust_remote_code,
         )
         with loading(quiet=as_json):
             bench, plan = setup.build()
         for left_out in plan.notes:
-            print(f"univer: note: left out: {left_out}", file=sys.stderr)
+            note(f"left out: {left_out}")
         settings |= plan.settings
     else:
         with loading(quiet=as_json):
-            pair = load_pair(
-                target,
-                draft,
-                prompts,
-                dtype,
-                device,
-                trust_remote_code=trust_remote_code,
-                ignore_config=ignore_config,
-                room=new_tokens + max(row.policy.max_depth for row in chosen.rows),
-            )
+            room = new_tokens + max(row.policy.max_depth for row in chosen.rows)
+            pair = with_prompts(load_pair(models), prompts, room, ignore_config=ignore_config)
         settings |= pair_settings(pair)
     with run_folder(place, KIND, settings) as folder:
         if chosen.live:
@@ -134,7 +117,7 @@ def reproduce(
         if as_json:
             print_object(folder, folder.records, summary, interrupted)
             return 130 if interrupted else 0
-        standard_output().print(f"{chosen.question}\n", soft_wrap=True)
+        print_lines(chosen.question, "")
         if chosen.live:
             print_costs(summary)
         else:
@@ -144,9 +127,9 @@ def reproduce(
             else:
                 print_by_group(summary)
         low, high = UNIVER_GAINS
-        note = (
+        beside = (
             f"The paper ({PAPER}) measured other models on other hardware; across them UniVer gained {low:.1%} to "
             f"{high:.1%} over RRSw. Run: {folder.path}"
         )
-        print_settings(folder, summary, interrupted, note)
+        print_settings(folder, summary, interrupted, beside)
     return 130 if interrupted else 0

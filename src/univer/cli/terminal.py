@@ -1,13 +1,27 @@
-"""What goes to a terminal and what goes to a file or a pipe."""
+"""What goes to a terminal and what goes to a file or a pipe: tables, JSON, progress."""
 
+import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-__all__ = ["duration", "loading", "print_table", "progress", "standard_output"]
+__all__ = [
+    "check_new_file",
+    "duration",
+    "loading",
+    "number",
+    "print_json",
+    "print_lines",
+    "print_table",
+    "progress",
+    "standard_output",
+]
 
 
 def standard_output() -> Console:
@@ -15,14 +29,29 @@ def standard_output() -> Console:
     return Console(highlight=False, markup=False, emoji=False)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_lines(*lines: str) -> None:
+    """Print lines of text, however long, without breaking them."""
+    console = standard_output()
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def print_json(found: Any) -> None:
+    """Print an object as JSON."""
+    print(json.dumps(found, indent=1))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Print rows under their headings; in a pipe one line each, however long.
 
     Args:
         columns: The headings.
         rows: As many cells each as there are headings.
+        title: A line above the table.
     """
     console = standard_output()
+    if title:
+        print_lines(title)
     if console.is_terminal:
         table = Table(*columns, box=None, pad_edge=False, header_style="bold")
         for row in rows:
@@ -32,6 +61,23 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for row in (columns, *rows):
         console.out("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def number(value: float | None, form: str = ".2f") -> str:
+    """A figure for a table: a dash where there is none.
+
+    Args:
+        value: The figure.
+        form: Its format, as `format` takes it.
+
+    Example:
+        >>> number(0.5), number(None), number(-0.00001)
+        ('0.50', '-', '0.00')
+    """
+    if value is None:
+        return "-"
+    # A value that rounds to zero is shown without a sign.
+    return format(abs(value) if float(format(value, form).rstrip("%")) == 0 else value, form)
 
 
 def duration(seconds: float) -> str:
@@ -54,22 +100,26 @@ def progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
         quiet: Show nothing.
 
     Yields:
-        What is to be called with the name of the work, the number of parts done and that of all.
+        A function to call with the name of the work, the number of parts done and the number of all parts.
     """
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     tenths: dict[str, int] = {}
+    started: dict[str, tuple[float, int]] = {}
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
         task = bar.add_task("")
 
-        def tell(what: str, done: int, total: int) -> None:
+        def report(what: str, done: int, total: int) -> None:
             bar.update(task, description=what, completed=done, total=total)
+            since, first = started.setdefault(what, (time.monotonic(), done))
             tenth = 10 * done // max(1, total)
             if not quiet and not console.is_terminal and tenth > tenths.get(what, 0):
                 tenths[what] = tenth
-                console.print(f"{what}: {done} of {total}", soft_wrap=True)
+                left = (time.monotonic() - since) / (done - first) * (total - done) if done > first else 0.0
+                rest = f", about {duration(left)} left" if left >= 1 else ""
+                console.print(f"{what}: {done} of {total}{rest}", soft_wrap=True)
 
-        yield tell
+        yield report
 
 
 @contextmanager
@@ -80,7 +130,29 @@ def loading(quiet: bool = False) -> Iterator[None]:
         quiet: Show nothing.
     """
     what = "loading the models"
-    with progress(quiet=quiet) as tell:
-        tell(what, 0, 1)
+    with progress(quiet=quiet) as report:
+        report(what, 0, 1)
         yield
-        tell(what, 1, 1)
+        report(what, 1, 1)
+
+
+def check_new_file(path: Path) -> None:
+    """Raise unless results can be written to a new file; its folder is made.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ValueError: The file exists, or cannot be written.
+    """
+    another = "name another file with --output"
+    try:
+        exists = path.exists()
+        if not exists:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(exist_ok=False)
+            path.unlink()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written ({error.strerror}): {another}") from error
+    if exists:
+        raise ValueError(f"{path} exists already; results are not overwritten: {another}")

@@ -1,70 +1,82 @@
 """`univer train-eagle`: trains an EAGLE head for a model, on the model's own samples or on given texts."""
 
-import json
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from univer.cli.options import Device, Dtype, Target, TrustRemoteCode
-from univer.models.catalogue import DEFAULT_MODEL
+from univer.cli.options import AsJson, ModelOptions, Seed, prompt_option
 
 if TYPE_CHECKING:
     from univer.training import TrainingResult
 
 __all__ = ["train_eagle"]
 
+_head = partial(typer.Option, rich_help_panel="The head")
+
 
 def train_eagle(
-    output: Annotated[Path, typer.Option(help="Folder of the run and, at the end, of the head.")],
-    target: Target = DEFAULT_MODEL,
+    *,
+    output: Annotated[Path, typer.Option(help="Folder of the training run, and of the finished head.")],
+    models: ModelOptions,
     text: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Train on this text instead of samples: plain, or JSONL with 'text', or 'prompt' and 'completion'; "
-            "may be given several times."
+        prompt_option(
+            help="Train on this file instead of texts that the target writes: plain text, or JSONL with 'text', or "
+            "with 'prompt' and 'completion'. Repeat for several."
         ),
     ] = None,
     prompts: Annotated[
         Path | None,
-        typer.Option(
-            help="Prompts to sample answers to: JSONL, or one a line. [default: 480 prompts of six task groups]"
+        prompt_option(
+            help="Prompts that the target answers: JSONL, or one prompt per line.",
+            show_default="prompts that come with the package, in six task groups",
         ),
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Number of tokens to sample from the target.")] = 500_000,
-    length: Annotated[int, typer.Option(min=4, help="Number of tokens per text.")] = 320,
-    temperature: Annotated[float, typer.Option(help="Sampling temperature of the texts, above 0.")] = 1.0,
-    steps: Annotated[int, typer.Option(min=1, help="Number of optimiser steps.")] = 2000,
-    batch: Annotated[int, typer.Option(min=1, help="Number of texts per step.")] = 8,
-    unroll: Annotated[int, typer.Option(min=1, help="Number of drafting steps that each position is trained for.")] = 4,
-    draft_vocabulary: Annotated[
+    samples: Annotated[int, prompt_option(min=1, help="Tokens that the target writes to train on.")] = 500_000,
+    length: Annotated[int, prompt_option(min=4, help="Length of each training text, in tokens.")] = 320,
+    temperature: Annotated[
+        float,
+        prompt_option(help="Temperature at which the target writes these texts; must be above 0."),
+    ] = 1.0,
+    variant: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of tokens that the head can propose. [default: 8192, or all]"),
+        _head(help="Architecture: 3 for EAGLE-3, 1 for EAGLE and EAGLE-2.", show_default="3"),
     ] = None,
-    variant: Annotated[int | None, typer.Option(help="3 for EAGLE-3, 1 for EAGLE and EAGLE-2. [default: 3]")] = None,
     layers: Annotated[
         str | None,
-        typer.Option(help="Hidden states that the head reads, such as 2,15,27. [default: a low, a middle, a high one]"),
+        _head(
+            help="Layers of the target whose inputs the head reads, as in 2,15,27.",
+            show_default="a low, a middle and a high one",
+        ),
     ] = None,
-    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 2e-3,
-    init: Annotated[Path | None, typer.Option(help="Directory of a head to start from.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of samples, first weights and order of texts.")] = 0,
-    dtype: Dtype = None,
-    device: Device = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end, and no progress.")] = False,
-    trust_remote_code: TrustRemoteCode = False,
+    draft_vocabulary: Annotated[
+        int | None,
+        _head(
+            min=1,
+            help="Number of tokens that the head can propose: the most frequent ones.",
+            show_default="8192, or fewer for a small vocabulary",
+        ),
+    ] = None,
+    init: Annotated[Path | None, _head(help="Directory of a head to start from.")] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Optimiser steps.")] = 2000,
+    batch: Annotated[int, typer.Option(min=1, help="Texts in each step.")] = 8,
+    unroll: Annotated[
+        int, typer.Option(min=1, help="Number of successive tokens that the head learns to draft at each position.")
+    ] = 4,
+    learning_rate: Annotated[float, typer.Option(help="Highest learning rate.")] = 2e-3,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> int:
-    """Train an EAGLE head, a draft that reads its target's hidden states. The same command resumes a stopped run."""
-    try:
-        from univer.cli.terminal import progress, standard_output
-        from univer.models import load
-        from univer.models.precision import resolve_device, resolve_dtype
-        from univer.training import TrainingInterrupted, TrainingRun, TrainingSettings
-    except ModuleNotFoundError as error:
-        raise ValueError(f"training needs more packages: pip install 'univer[models]' ({error})") from error
+    """Train an EAGLE head, a small draft that reads the target's hidden states; repeat the command to resume."""
+    from univer.cli.loading import load_target
+    from univer.cli.terminal import print_json, print_lines, progress
+    from univer.models.precision import resolve_device, resolve_dtype
+    from univer.training import TrainingInterrupted, TrainingRun, TrainingSettings
 
-    # All checks that need no model come before one is loaded.
+    # What can be rejected without a model is rejected before one is loaded.
     settings = TrainingSettings(
         samples=samples,
         length=length,
@@ -78,15 +90,16 @@ def train_eagle(
         layers=_layers(layers),
         seed=seed,
     )
-    resolve_dtype(dtype, resolve_device(device))
-    name = Path(target).expanduser().resolve().name if Path(target).expanduser().is_dir() else target
+    resolve_dtype(models.dtype, resolve_device(models.device))
+    directory = Path(models.target).expanduser()
+    name = directory.resolve().name if directory.is_dir() else models.target
     run = TrainingRun(output, name=name, texts=text or (), prompts=prompts, init=init, settings=settings)
     if run.finished is not None:
         print(f"the run in {output} is complete", file=sys.stderr)
         _print(run.finished, as_json)
         return 0
 
-    model, tokenizer = load(target, dtype, device, trust_remote_code)
+    model, tokenizer = load_target(models)
 
     def note(line: str) -> None:
         if not as_json:
@@ -96,18 +109,18 @@ def train_eagle(
         try:
             result = run.train(model, tokenizer, report, note)
         except TrainingInterrupted as stop:
-            interruption: dict[str, Any] = {"stage": stop.stage, "done": stop.done, "total": stop.total}
+            interruption = {"stage": stop.stage, "done": stop.done, "total": stop.total}
             message = f"{str(stop).partition(';')[0]}; repeat the command to resume"
         else:
             interruption = {}
-    if interruption:
-        if as_json:
-            typer.echo(json.dumps({"directory": str(output), "interrupted": True} | interruption, indent=1))
-        else:
-            standard_output().print(message, soft_wrap=True)
-        return 130
-    _print(result, as_json)
-    return 0
+    if not interruption:
+        _print(result, as_json)
+        return 0
+    if as_json:
+        print_json({"directory": str(output), "interrupted": True} | interruption)
+    else:
+        print_lines(message)
+    return 130
 
 
 def _layers(text: str | None) -> tuple[int, ...] | None:
@@ -120,17 +133,16 @@ def _layers(text: str | None) -> tuple[int, ...] | None:
 
 
 def _print(result: "TrainingResult", as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps({**result.to_dict(), "interrupted": False}, indent=1))
-        return
-    from univer.cli.terminal import print_table, standard_output
+    from univer.cli.terminal import number, print_json, print_lines, print_table
 
-    rows = zip(result.acceptance, result.agreement, strict=True)
-    cells = [[str(step), f"{a:.3f}", f"{b:.3f}"] for step, (a, b) in enumerate(rows, start=1)]
+    if as_json:
+        print_json({**result.to_dict(), "interrupted": False})
+        return
+    rows = enumerate(zip(result.acceptance, result.agreement, strict=True), start=1)
+    cells = [[str(step), number(acceptance, ".3f"), number(agreement, ".3f")] for step, (acceptance, agreement) in rows]
     print_table(("drafting step", "acceptance", "agreement"), cells)
-    standard_output().print(
+    print_lines(
         f"{result.parameters / 1e6:.1f} million parameters, {result.steps} steps on {result.train_texts} texts of "
         f"{result.train_tokens} tokens, measured on {result.valid_texts} other texts. The head in {result.directory} "
-        f"has the weights after step {result.best_step}, the best of all validations.",
-        soft_wrap=True,
+        f"has the weights after step {result.best_step}, the best of all validations."
     )

@@ -1,81 +1,80 @@
 """`univer tune-skip`: which layers of a model to skip when it drafts for itself."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from univer.cli.options import Device, Dtype, Target, TrustRemoteCode
-from univer.models.catalogue import DEFAULT_MODEL
+from univer.cli.options import AsJson, ModelOptions, Seed, prompt_option
 
 if TYPE_CHECKING:
     from univer.tuning.skip_search import SkipSearch
 
 __all__ = ["tune_skip"]
 
-COLUMNS = ("skipped", "draft", "acceptance", "pass", "cost", "best chain", "ratio to plain")
+COLUMNS = ("skipped", "draft", "acceptance", "pass", "cost", "best chain", "speed-up")
 
 
 def tune_skip(
-    target: Target = DEFAULT_MODEL,
+    *,
+    models: ModelOptions,
     prompts: Annotated[
         Path | None,
-        typer.Option(help="Prompts to fit on: JSONL, or one a line. [default: our own for fitting, six kinds of task]"),
+        prompt_option(
+            help="Prompts to measure on: JSONL, or one prompt per line.",
+            show_default="prompts that come with the package, in six task groups",
+        ),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Number of prompts.")] = 6,
-    new_tokens: Annotated[int, typer.Option(min=2, help="Tokens of each answer that is sampled.")] = 48,
-    temperature: Annotated[float, typer.Option(help="Of samples and laws, above 0.")] = 1.0,
-    most: Annotated[int, typer.Option(min=1, help="Most layers to skip.")] = 6,
-    beam: Annotated[int, typer.Option(min=1, help="Sets of each size that are followed up.")] = 1,
+    count: Annotated[int, prompt_option(min=1, help="Number of prompts.")] = 6,
+    new_tokens: Annotated[int, prompt_option(min=2, help="Length of the answer to each prompt, in tokens.")] = 48,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature; must be above 0.")] = 1.0,
+    most: Annotated[int, typer.Option(min=1, help="Largest number of layers to skip.")] = 6,
+    beam: Annotated[
+        int, typer.Option(min=1, help="Beam width of the search: sets kept for each number of skipped layers.")
+    ] = 1,
     shortlist: Annotated[
-        int, typer.Option(min=1, help="Layers considered after the first: those that are missed least alone.")
+        int,
+        typer.Option(
+            min=1, help="Number of layers to choose from: those that cost the least acceptance when skipped alone."
+        ),
     ] = 12,
-    seed: Annotated[int, typer.Option(min=0, help="Of the samples.")] = 0,
-    dtype: Dtype = None,
-    device: Device = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one object with everything measured instead of the table.")
-    ] = False,
-    trust_remote_code: TrustRemoteCode = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> int:
-    """Find the layers that a model can best do without as its own draft; Ctrl-C keeps the best so far."""
-    try:
-        import torch
+    """Find the layers to skip when a model drafts for itself; Ctrl-C prints the best found so far."""
+    import torch
 
-        from univer.cli.terminal import progress
-        from univer.engine import Sampling
-        from univer.models import load
-        from univer.models.prompts import encode
-        from univer.training.samples import sample_texts
-        from univer.training.sources import read_prompts
-        from univer.tuning.skip_search import SkipSearch, Text
-    except ModuleNotFoundError as error:
-        raise ValueError(f"tuning needs more packages: pip install 'univer[models]' ({error})") from error
+    from univer.cli.loading import load_target
+    from univer.cli.terminal import print_json, progress
+    from univer.engine import Sampling
+    from univer.models.prompts import encode
+    from univer.training.samples import sample_texts
+    from univer.training.sources import read_prompts
+    from univer.tuning.skip_search import SkipSearch, Text
 
-    # What can be refused without a model is refused before one is loaded.
+    # What can be rejected without a model is rejected before one is loaded.
     sampling = Sampling(temperature)
     if sampling.greedy:
-        raise ValueError("laws are compared above temperature 0: for greedy decoding use a low one, such as 0.2")
+        raise ValueError("--temperature must be above 0 here: for greedy decoding use a low one, such as 0.2")
     chosen = read_prompts(prompts).prompts[:count]
 
-    model, tokenizer = load(target, dtype, device, trust_remote_code)
+    model, tokenizer = load_target(models)
     encoded = [encode(tokenizer, prompt)[0].tolist() for prompt in chosen]
     search: SkipSearch | None = None
     interrupted = False
-    with progress(quiet=as_json) as tell:
+    with progress(quiet=as_json) as report:
         try:
-            tell("texts", 0, len(encoded))
+            report("texts", 0, len(encoded))
             generator = torch.Generator().manual_seed(seed)
             answers = sample_texts(model, encoded, new_tokens, generator, temperature).tolist()
-            tell("texts", len(encoded), len(encoded))
+            report("texts", len(encoded), len(encoded))
             texts = [Text((*given, *drawn), len(given)) for given, drawn in zip(encoded, answers, strict=True)]
             search = SkipSearch(model, texts, sampling.laws, most, beam, shortlist)
-            search.run(lambda done: tell("skip sets", done, search.trials if search else done))
+            search.run(lambda done: report("skip sets", done, search.trials if search else done))
         except KeyboardInterrupt:
             interrupted = True
     settings = {
-        "target": target,
+        "target": models.target,
         "prompts": len(chosen),
         "positions": len(chosen) * new_tokens,
         "temperature": temperature,
@@ -84,7 +83,7 @@ def tune_skip(
         "device": str(model.device),
     }
     if as_json:
-        typer.echo(json.dumps(_as_dict(search, settings, interrupted), indent=1))
+        print_json(_as_dict(search, settings, interrupted))
     else:
         _print(search, settings, interrupted)
     return 130 if interrupted else 0
@@ -103,35 +102,33 @@ def _as_dict(search: "SkipSearch | None", settings: dict[str, Any], interrupted:
 
 
 def _print(search: "SkipSearch | None", settings: dict[str, Any], interrupted: bool) -> None:
-    from univer.cli.terminal import print_table, standard_output
+    from univer.cli.terminal import print_lines, print_table
 
-    console = standard_output()
     chosen = search.chosen if search else None
     if search is None or chosen is None:
-        console.print("interrupted before the first layer was tried: nothing to show")
+        print_lines("interrupted before the first set of layers was measured")
         return
     print_table(COLUMNS, [_row(entry.to_dict()) for entry in search.best])
-    console.print(
+    print_lines(
         f"{settings['target']}, {settings['dtype']} on {settings['device']}, temperature {settings['temperature']}, "
         f"{settings['positions']} positions of {settings['prompts']} texts, seed {settings['seed']}, "
         f"{len(search.found)} sets measured" + (" (interrupted: the best so far)" if interrupted else ""),
-        soft_wrap=True,
+        f"use --draft {chosen.draft}",
     )
-    console.print(f"use --draft {chosen.draft}", soft_wrap=True)
     if chosen.chain and chosen.chain[1] < 1:
-        console.print(
-            "a chain of it is slower than plain decoding here: only a tree or another draft can pay", soft_wrap=True
-        )
+        print_lines("a chain drafted this way is slower than plain decoding here: try a tree, or another draft")
 
 
 def _row(entry: dict[str, Any]) -> list[str]:
-    timed = entry["cost"] is not None
+    from univer.cli.terminal import number
+
+    seconds = None if entry["cost"] is None else 1000 * entry["seconds"]
     return [
         str(len(entry["layers"])),
         entry["draft"],
-        f"{entry['acceptance']:.3f}",
-        f"{1000 * entry['seconds']:.1f} ms" if timed else "-",
-        f"{entry['cost']:.2f}" if timed else "-",
-        str(entry["chain"]) if timed else "-",
-        f"{entry['ratio']:.2f}" if timed else "-",
+        number(entry["acceptance"], ".3f"),
+        f"{number(seconds, '.1f')} ms" if seconds is not None else "-",
+        number(entry["cost"]),
+        "-" if seconds is None else str(entry["chain"]),
+        number(None if seconds is None else entry["ratio"]),
     ]

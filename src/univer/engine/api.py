@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from univer.drafting.growth.parse import TreeSpec
 from univer.engine.loop import Generation, GenerationResult
-from univer.engine.options import Options, split_settings
-from univer.engine.processors import Processor
-from univer.engine.stopping import Criterion
-from univer.engine.streams import Streams
-from univer.engine.warpers import Sampling
-from univer.methods import Method
+from univer.engine.options import split_settings, with_request_signature
 
 
-def generate(
-    target: Any,
-    draft: Any,
-    input_ids: Tensor,
-    *,
-    method: str | Method = "univer",
-    tree: TreeSpec | None = None,
-    order: str | None = None,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    max_new_tokens: int | None = None,
-    max_length: int | None = None,
-    eos_token_id: int | Sequence[int] | Literal["config"] | None = "config",
-    attention_mask: Tensor | Sequence[Any] | None = None,
-    seed: int | Sequence[int] | None = None,
-    generator: torch.Generator | Streams | None = None,
-    streamer: Any = None,
-    draft_temperature: float | None = None,
-    draft_sampling: Sampling | None = None,
-    tokenizer: Any = None,
-    draft_tokenizer: Any = None,
-    generation_config: Any = None,
-    logits_processor: Sequence[Processor] | Processor | None = None,
-    stopping_criteria: Sequence[Criterion] | Criterion | None = None,
-    logprobs: bool | int = False,
-    output_scores: bool = False,
-    output_logits: bool = False,
-    **settings: Any,
-) -> GenerationResult:
+@with_request_signature
+def generate(target: Any, draft: Any, input_ids: Tensor, **options: Any) -> GenerationResult:
     """Generate text with a draft and a lossless verification method.
 
     The text has the law of sampling from the target alone with the same settings. At temperature 0 it is the target's
@@ -67,6 +30,9 @@ def generate(
             for the target without these layers; `"lookup"` or `"automaton"` for guesses from the text itself, alone or
             beside one of the others as in `"skip=16-18+lookup"`; None for plain decoding.
         input_ids: the prompts `[b, L]`, int64, or a list of lists of ids.
+        options: the fields of `univer.engine.options.Options`, each of which is explained below.
+
+    Keyword Args:
         method: a name of `univer.methods()` or a `Method`.
         tree: `"2x5"`, `"3x3"`, `"chain-5"`, `"eagle"`, a parent list, a list of choices, or a `Shape`; or a policy of
             growing trees: `"grow"`, `"eagle2"`, `"opt"`, with parameters as in `"grow:nodes=48,depth=6"`, or an object;
@@ -130,33 +96,7 @@ def generate(
     References:
         Weng, Hu, Yairi, "UniVer", arXiv 2605.04543.
     """
-    options = Options(
-        method=method,
-        tree=tree,
-        order=order,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        max_new_tokens=max_new_tokens,
-        max_length=max_length,
-        eos_token_id=eos_token_id,
-        attention_mask=attention_mask,
-        seed=seed,
-        generator=generator,
-        streamer=streamer,
-        draft_temperature=draft_temperature,
-        draft_sampling=draft_sampling,
-        tokenizer=tokenizer,
-        draft_tokenizer=draft_tokenizer,
-        generation_config=generation_config,
-        logits_processor=logits_processor,
-        stopping_criteria=stopping_criteria,
-        logprobs=logprobs,
-        output_scores=output_scores,
-        output_logits=output_logits,
-    )
-    return Generation(target, draft, input_ids, options, settings).run()
+    return generate_rounds(target, draft, input_ids, **options).run()
 
 
 def generate_rounds(target: Any, draft: Any, input_ids: Tensor, **options: Any) -> Generation:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from univer.engine.stopping import Criterion, eos_tokens
 from univer.engine.streams import Streams
 from univer.engine.warpers import Sampling
 from univer.methods import Method
+
+Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +161,20 @@ class Options:
         if len(self.seed) != rows:
             raise ValueError(f"{len(self.seed)} seeds for {rows} texts")
         return [Streams.of_seed(int(seed)) for seed in self.seed]
+
+
+def with_request_signature(function: Call) -> Call:
+    """Show the fields of `Options` in the signature of a function that takes them by name.
+
+    Args:
+        function: its last parameter, `**options`, takes the fields and further settings of generation.
+    """
+    whole = inspect.signature(function)
+    *own, _ = whole.parameters.values()
+    shown = inspect.signature(Options).parameters.values()
+    settings = inspect.Parameter("settings", inspect.Parameter.VAR_KEYWORD, annotation="Any")
+    function.__signature__ = whole.replace(parameters=[*own, *shown, settings])  # type: ignore[attr-defined]
+    return function
 
 
 def split_settings(options: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:

@@ -16,26 +16,33 @@ from univer.runtime.attention import AttentionPattern
 from univer.topology import FIXED, ROOT, SAMPLED, Topology
 from univer.tree import Forest
 
+# The tree where neither the request nor the draft names one.
+DEFAULT_TREE = "2x5"
+
+
+def suggested_tree(draft: Draft | None) -> str:
+    """The tree that a draft suggests for requests that name none, as text; `DEFAULT_TREE` if it suggests none."""
+    return (draft.suggested_tree if draft is not None else None) or DEFAULT_TREE
+
 
 def default_tree(draft: Draft | None, method: Method, law: str) -> TreePolicy:
     """The tree of a request that names none.
 
     Args:
-        draft: the draft; a `suggested_tree` that it has is taken where it can be drawn by the draft law.
+        draft: the draft, which may suggest a tree; it is taken where the method takes such trees.
         method: the verification method.
-        law: draft law of the trees.
+        law: sampling scheme of the trees.
 
     Returns:
-        The draft's own tree, else `chain-5` for chain methods and `2x5` for others.
+        `chain-5` for methods that verify chains; for others the suggested tree, else `DEFAULT_TREE`.
     """
     if method.draft_law == "chain":
         return parse_tree("chain-5")
-    if draft is not None and draft.suggested_tree is not None:
-        policy = parse_tree(draft.suggested_tree)
-        with suppress(ValueError):
-            method.check(slots_of(policy.widest(law)), method.order)
-            return policy
-    return parse_tree("2x5")
+    policy = parse_tree(suggested_tree(draft))
+    with suppress(ValueError):
+        method.check(slots_of(policy.widest(law)), method.order)
+        return policy
+    return parse_tree(DEFAULT_TREE)
 
 
 class TreePlan:

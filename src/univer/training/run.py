@@ -210,7 +210,7 @@ class TrainingRun:
     ) -> None:
         path = self.folder.path
         if not draw_curve(self.folder.metrics, path / "loss.png"):
-            note("no curve is drawn, as matplotlib is missing: pip install 'univer[train]'")
+            note("no curve is drawn, as matplotlib is missing: pip install 'univer[all]'")
         config = head.config
         shown = {"variant": config.variant, "draft_vocabulary": config.draft_vocab_size, "layers": config.features}
         settings = self.settings.to_dict() | {"validate_every": self.settings.interval} | shown | kind

@@ -62,7 +62,7 @@ def _read(path: Path, *, names_only: bool = False) -> dict[str, Tensor]:
         try:
             from safetensors import SafetensorError, safe_open
         except ImportError as error:
-            raise ValueError(f"reading {path.name} needs more packages: pip install 'univer[models]'") from error
+            raise ValueError(f"reading {path.name} needs more packages: pip install 'univer[all]'") from error
         try:
             with safe_open(path, "pt") as file:
                 names = list(file.keys())

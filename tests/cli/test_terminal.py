@@ -1,11 +1,11 @@
-"""Files that results are written to are tried before any work."""
+"""What is printed, and files that results are written to."""
 
 from pathlib import Path
 
 import pytest
 
 from univer.cli import main
-from univer.cli.output import check_new_file
+from univer.cli.terminal import check_new_file, progress
 
 
 def test_a_file_that_can_be_written_is_not_there_yet(tmp_path: Path) -> None:
@@ -33,3 +33,14 @@ def test_commands_refuse_it_before_a_model_is_loaded(
     file.touch()
     assert main([command, "--target", str(tmp_path / "nowhere"), "--output", str(file / "result.json")]) == 2
     assert "result.json cannot be written" in capsys.readouterr().err
+
+
+def test_found_30_lines_of_progress_say_how_long_it_still_takes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, *(60.0 * part for part in range(1, 9))])
+    monkeypatch.setattr("univer.cli.terminal.time.monotonic", lambda: next(clock))
+    with progress() as report:
+        report("texts", 0, 4)
+        report("texts", 1, 4)
+    assert capsys.readouterr().err == "texts: 1 of 4, about 6 min left\n"
