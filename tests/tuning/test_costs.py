@@ -9,7 +9,7 @@ import pytest
 from univer.tuning.alternating import TreeRecord
 from univer.tuning.costs import Costs, cost_shapes, fit_costs
 from univer.tuning.planner import inner_widths
-from univer.tuning.timing import TimedPrompt, TimedRound, Timings
+from univer.tuning.timing import Timings
 
 
 def _level(width: int) -> float:
@@ -32,10 +32,10 @@ def _timings(law: str, max_nodes: int, noise: float = 0.0) -> Timings:
         }
         # A disturbance in two of five repeats leaves the medians alone.
         seconds = {phase: value + noise * (repeat < 2) for phase, value in seconds.items()}
-        timings.rounds.append(TimedRound(TreeRecord(0, nodes, widths, ()), seconds))
+        timings.rounds.append(TreeRecord(0, nodes, widths, (), seconds))
         timings.plain.append({"target": 11.0, "laws": 0.1, "verification": 0.5, "cache": 0.25})
-    timings.prompts.append(TimedPrompt(10, 20.0, 3.0 + _level(1) + 4.0, (1, 1)))
-    timings.prompts.append(TimedPrompt(30, 60.0, 3.0 + 12.0, (1,)))
+    timings.prefills.append((10, TreeRecord(0, 2, (1, 1), (), {"prefill": 20.0, "draft": 3.0 + _level(1) + 4.0})))
+    timings.prefills.append((30, TreeRecord(0, 1, (1,), (), {"prefill": 60.0, "draft": 3.0 + 12.0})))
     return timings
 
 

@@ -130,13 +130,13 @@ def test_the_target_as_its_own_draft_is_always_followed(target: Any) -> None:
 def test_rounds_are_timed_in_turns(target: Any) -> None:
     policies = [Profile({}, tree).policy for tree in ("2x2", "chain-3")]
     timings = time_rounds(target, "skip=1", _prompts(5, 12), policies, {}, repeats=6)
-    assert {(entry.tree.policy, entry.tree.nodes, entry.tree.widths) for entry in timings.rounds} == {
+    assert {(entry.policy, entry.nodes, entry.widths) for entry in timings.rounds} == {
         (0, 6, (1, 2)),
         (1, 3, (1, 1, 1)),
     }
-    assert abs(sum(1 if entry.tree.policy else -1 for entry in timings.rounds)) <= 2
+    assert abs(sum(1 if entry.policy else -1 for entry in timings.rounds)) <= 2
     assert len(timings.rounds) == len(timings.plain) == 12
-    assert [entry.tokens for entry in timings.prompts] == [5, 12]
+    assert [tokens for tokens, _ in timings.prefills] == [5, 12]
     assert all(entry.total > 0 for entry in timings.rounds)
 
 

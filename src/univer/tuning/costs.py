@@ -9,8 +9,9 @@ from statistics import median
 from typing import Any
 
 from univer.drafting.shapes import Shape, from_parents
+from univer.tuning.alternating import TreeRecord
 from univer.tuning.curve import Curve, rising_curve
-from univer.tuning.timing import TimedRound, Timings
+from univer.tuning.timing import Timings
 
 # Largest number of children of a node in trees for measuring costs; the sibling order `gain` supports up to 10.
 MOST_CHILDREN = 8
@@ -124,24 +125,25 @@ def fit_costs(timings: Timings) -> Costs:
         ValueError: no round was timed.
     """
     rounds = timings.rounds
-    if not rounds or not timings.plain or not timings.prompts:
+    if not rounds or not timings.plain or not timings.prefills:
         raise ValueError("no round was timed: there is nothing to fit costs to")
     root, levels = _draft_costs(rounds)
     prefills = [
-        (entry, root + sum(map(levels, entry.widths[1:])) if entry.widths else 0.0) for entry in timings.prompts
+        (tokens, first.seconds, root + sum(map(levels, first.widths[1:])) if first.widths else 0.0)
+        for tokens, first in timings.prefills
     ]
     # Rounds of plain decoding read a single token.
-    read = [(entry.tree.nodes + 1, entry.seconds) for entry in rounds] + [(1, seconds) for seconds in timings.plain]
+    read = [(entry.nodes + 1, entry.seconds) for entry in rounds] + [(1, seconds) for seconds in timings.plain]
     return Costs(
         target=_curve((tokens, seconds["target"]) for tokens, seconds in read),
         distributions=_curve((tokens, seconds["laws"]) for tokens, seconds in read),
         root=root,
         levels=levels,
-        verification=_curve((sum(entry.tree.widths), entry.seconds["verification"]) for entry in rounds),
+        verification=_curve((sum(entry.widths), entry.seconds["verification"]) for entry in rounds),
         cache=median(entry.seconds["cache"] for entry in rounds),
         plain=median(sum(seconds.values()) for seconds in timings.plain),
-        prompt=_curve((entry.tokens, entry.target) for entry, _ in prefills),
-        draft_prompt=_curve((entry.tokens, max(0.0, entry.draft - tree)) for entry, tree in prefills),
+        prompt=_curve((tokens, spent["prefill"]) for tokens, spent, _ in prefills),
+        draft_prompt=_curve((tokens, max(0.0, spent["draft"] - tree)) for tokens, spent, tree in prefills),
     )
 
 
@@ -153,11 +155,11 @@ def _curve(measured: Iterable[tuple[int, float]]) -> Curve:
     return rising_curve(by_size)
 
 
-def _draft_costs(rounds: Sequence[TimedRound]) -> tuple[float, Curve]:
+def _draft_costs(rounds: Sequence[TreeRecord]) -> tuple[float, Curve]:
     """Time of the first level, and of the others by width."""
     spent: dict[tuple[int, ...], list[float]] = {}
     for entry in rounds:
-        spent.setdefault(tuple(sorted(entry.tree.widths[1:])), []).append(entry.seconds["draft"])
+        spent.setdefault(tuple(sorted(entry.widths[1:])), []).append(entry.seconds["draft"])
     # Drafts without a model may never draft a tree of one level; their levels cost next to nothing.
     first = min(spent, key=len)
     root = median(spent.pop(first))

@@ -288,7 +288,7 @@ class Tuning:
         )
         ratios: list[list[float]] = [[] for _ in shortlist]
         for timed in timings.rounds:
-            ratios[timed.tree.policy].append(timed.total / costs.round_seconds(timed.tree.nodes, timed.tree.widths))
+            ratios[timed.policy].append(timed.total / costs.round_seconds(timed.nodes, timed.widths))
         common = median(ratio for measured in ratios for ratio in measured)
         # Drawing each factor towards the common one keeps a lucky timing from deciding the choice.
         factors = [
