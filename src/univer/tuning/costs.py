@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+import numpy as np
+from scipy.optimize import nnls
+
 from univer.drafting.shapes import Shape, from_parents
 from univer.tuning.alternating import TreeRecord
 from univer.tuning.curve import Curve, rising_curve
@@ -115,8 +118,9 @@ def _branches(width: int, depth: int, law: str) -> Shape:
 def fit_costs(timings: Timings) -> Costs:
     """Fit costs to timed rounds.
 
-    Each figure is a median over the rounds of equal size. The cost of the draft's first level is that of trees with one
-    level. The cost of a further level is the rest after the narrower levels of the tree, from the narrowest up.
+    Each figure is a median over the rounds of equal size. The time of drafting a tree is the sum of its levels; their
+    costs are fitted to the medians of trees with equal levels, by least squares under the condition that a wider level
+    costs no less.
 
     Args:
         timings: rounds of several shapes.
@@ -157,22 +161,12 @@ def _curve(measured: Iterable[tuple[int, float]]) -> Curve:
 
 def _draft_costs(rounds: Sequence[TreeRecord]) -> tuple[float, Curve]:
     """Time of the first level, and of the others by width."""
-    spent: dict[tuple[int, ...], list[float]] = {}
+    spent: defaultdict[tuple[int, ...], list[float]] = defaultdict(list)
     for entry in rounds:
-        spent.setdefault(tuple(sorted(entry.widths[1:])), []).append(entry.seconds["draft"])
-    # Drafts without a model may never draft a tree of one level; their levels cost next to nothing.
-    first = min(spent, key=len)
-    root = median(spent.pop(first))
-    known: dict[int, list[float]] = {}
-    for widths, seconds in sorted(spent.items(), key=lambda item: item[0][::-1]):
-        if known:
-            curve = rising_curve(known)
-            rest = [seconds - sum(map(curve, widths[: widths.index(widths[-1])])) for seconds in seconds]
-        else:
-            rest = list(seconds)
-        count = widths.count(widths[-1]) if known else len(widths)
-        known.setdefault(widths[-1], []).extend((value - root) / count for value in rest)
-    if not known:
-        return root, Curve((1,), (0.0,))
-    curve = rising_curve(known)
-    return root, Curve(curve.sizes, tuple(max(0.0, value) for value in curve.seconds))
+        spent[entry.widths[1:]].append(entry.seconds["draft"])
+    # The unknowns are the first level and, from each width to the next, the step of the curve.
+    sizes = sorted({width for widths in spent for width in widths})
+    steps_of = [[1, *(sum(width >= size for width in widths) for size in sizes)] for widths in spent]
+    weights = np.sqrt([len(seconds) for seconds in spent.values()])
+    root, *steps = nnls(weights[:, None] * steps_of, weights * [median(seconds) for seconds in spent.values()])[0]
+    return float(root), Curve(tuple(sizes), tuple(np.cumsum(steps).tolist())) if sizes else Curve((1,), (0.0,))
