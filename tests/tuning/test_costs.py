@@ -1,13 +1,11 @@
 """Costs fitted to rounds whose costs are known, and the shapes that they are measured on."""
 
 import itertools
-import json
-from dataclasses import asdict
 
 import pytest
 
 from univer.tuning.alternating import TreeRecord
-from univer.tuning.costs import Costs, cost_shapes, fit_costs
+from univer.tuning.costs import cost_shapes, fit_costs
 from univer.tuning.planner import inner_widths
 from univer.tuning.timing import Timings
 
@@ -63,11 +61,6 @@ def test_nothing_drafted_costs_no_draft() -> None:
     costs = fit_costs(_timings("greedy", 10))
     assert costs.round_seconds(0, ()) == costs.plain
     assert costs.draft_seconds((1,)) == pytest.approx(3)
-
-
-def test_as_a_table_and_back() -> None:
-    costs = fit_costs(_timings("greedy", 10))
-    assert Costs.from_dict(json.loads(json.dumps(asdict(costs)))) == costs
 
 
 @pytest.mark.parametrize("law", ["greedy", "swor", "fixed", "chain", "mixed"])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -69,15 +68,6 @@ class Costs:
             return self.plain
         reading = self.target(nodes + 1) + self.distributions(nodes + 1)
         return self.draft_seconds(widths) + reading + self.verification(sum(widths)) + self.cache
-
-    @staticmethod
-    def from_dict(table: Mapping[str, Any]) -> Costs:
-        """Make the costs whose fields were written as JSON."""
-        parts: dict[str, Any] = {
-            name: Curve.from_dict(value) if isinstance(value, Mapping) else float(value)
-            for name, value in table.items()
-        }
-        return Costs(**parts)
 
 
 def cost_shapes(law: str, max_nodes: int) -> list[Shape]:
