@@ -209,7 +209,7 @@ def test_found_30_tune_interrupted_before_a_choice_keeps_a_finished_result(
 
     output = tmp_path / "tuned.json"
     output.write_text(tuned.read_text())
-    monkeypatch.setattr(import_module("univer.tuning.contexts").Contexts, "measure", interrupted)
+    monkeypatch.setattr(import_module("univer.tuning").Tuning, "measure", interrupted)
     assert main(_arguments(endless_directory, prompts, output)) == 130
     assert "keeps the result of an earlier run" in capsys.readouterr().out
     assert output.read_text() == tuned.read_text()
@@ -225,7 +225,7 @@ def test_ctrl_c_keeps_what_was_measured(
     def interrupted(*given: Any, **named: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("univer.tuning.contexts").Contexts, "measure", interrupted)
+    monkeypatch.setattr(import_module("univer.tuning").Tuning, "measure", interrupted)
     output = tmp_path / "tuned.json"
     assert main(_arguments(endless_directory, prompts, output)) == 130
     assert "before a tree was chosen" in capsys.readouterr().out

@@ -27,7 +27,7 @@ def _grow(policy: AlternatingPolicy, count: int, law: str = "greedy") -> list[in
 def test_every_policy_is_used_equally_often_and_all_trees_are_recorded() -> None:
     policy = AlternatingPolicy((parse_tree("2x2"), parse_tree("chain-3"), parse_tree("[-1,0,0]")), seed=3)
     sizes = _grow(policy, 6) + _grow(policy, 3)
-    assert policy.counts == [3, 3, 3]
+    assert sorted(record.policy for record in policy.records) == [0] * 3 + [1] * 3 + [2] * 3
     assert [record.nodes for record in policy.records] == sizes
     assert {record.policy: (record.nodes, record.widths) for record in policy.records} == {
         0: (6, (1, 2)),

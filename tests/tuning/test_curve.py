@@ -1,13 +1,11 @@
 """Curves never fall, go through the medians where those rise, and go on beyond what was measured."""
 
 import itertools
-import json
-from dataclasses import asdict
 
 import numpy as np
 import pytest
 
-from univer.tuning.curve import Curve, rising_curve
+from univer.tuning.curve import rising_curve
 
 
 def test_rising_whatever_was_measured() -> None:
@@ -29,11 +27,6 @@ def test_medians_that_rise_are_kept_and_joined_by_lines() -> None:
 
 def test_one_size_is_a_constant() -> None:
     assert rising_curve({3: [2.0]})(50) == 2.0
-
-
-def test_as_a_table_and_back() -> None:
-    curve = rising_curve({1: [0.25], 4: [0.5]})
-    assert Curve.from_dict(json.loads(json.dumps(asdict(curve)))) == curve
 
 
 def test_nothing_measured_is_refused() -> None:

@@ -18,7 +18,6 @@ from univer.methods import resolve
 from univer.tuning import TuneSettings, Tuning
 from univer.tuning.candidates import Candidate, list_candidates
 from univer.tuning.check import Check
-from univer.tuning.contexts import Contexts
 from univer.tuning.costs import Costs
 from univer.tuning.curve import Curve
 from univer.tuning.planner import Plan
@@ -90,8 +89,8 @@ def test_every_kind_of_draft_gets_a_tree(
     # Every candidate has met the same contexts.
     drafting = [entry for entry in tuning.candidates if entry.source != "plain"]
     assert len(drafting) == len(tuning.candidates) - 1 > 0
-    assert len({tuple(map(len, entry.taus)) for entry in drafting}) == 1
-    assert all(tau >= 1 for entry in tuning.candidates for own in entry.taus for tau in own)
+    assert len({tuple(map(len, entry.rounds)) for entry in drafting}) == 1
+    assert all(tau >= 1 for entry in tuning.candidates for rounds in entry.rounds for tau, _ in rounds)
 
 
 @pytest.mark.parametrize(
@@ -116,25 +115,25 @@ def test_the_target_as_its_own_draft_is_always_followed(target: Any) -> None:
     draft = as_draft(target, target)
     assert draft is not None
     text = sample_text(target, draft, _prompts(5)[0], ContextSettings(places=3, new_tokens=20), seed=1)
-    contexts = Contexts(target, draft, [text], resolve("univer"), "greedy", Options(), seed=0)
-    tuning = Tuning(target, draft, TuneSettings(**QUICK))
-    candidate = Candidate("chain-3", "planned", Profile({}, "chain-3").policy)
-    contexts.measure([candidate])
-    assert candidate.taus[0] == pytest.approx([4.0] * len(text.places), abs=1e-3)
-    assert candidate.nodes == [[3] * len(text.places)]
+    tuning = Tuning(target, draft, TuneSettings(**QUICK), texts=[text])
+    candidate = Candidate("chain-3", "planned")
+    tuning.measure([candidate])
+    (rounds,) = candidate.rounds
+    assert [tau for tau, _ in rounds] == pytest.approx([4.0] * len(text.places), abs=1e-3)
+    assert [tree.nodes for _, tree in rounds] == [3] * len(text.places)
     assert tuning.plain_speed is None
 
 
 def test_rounds_are_timed_in_turns(target: Any) -> None:
     policies = [Profile({}, tree).policy for tree in ("2x2", "chain-3")]
     timings = time_rounds(target, "skip=1", _prompts(5, 12), policies, {}, repeats=6)
-    assert {(entry.tree.policy, entry.tree.nodes, entry.tree.widths) for entry in timings.rounds} == {
+    assert {(entry.policy, entry.nodes, entry.widths) for entry in timings.rounds} == {
         (0, 6, (1, 2)),
         (1, 3, (1, 1, 1)),
     }
-    assert abs(sum(1 if entry.tree.policy else -1 for entry in timings.rounds)) <= 2
+    assert abs(sum(1 if entry.policy else -1 for entry in timings.rounds)) <= 2
     assert len(timings.rounds) == len(timings.plain) == 12
-    assert [entry.tokens for entry in timings.prompts] == [5, 12]
+    assert [tokens for tokens, _ in timings.prefills] == [5, 12]
     assert all(entry.total > 0 for entry in timings.rounds)
 
 

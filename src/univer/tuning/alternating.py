@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
@@ -17,34 +17,40 @@ from univer.tree import DraftTree
 
 @dataclass(frozen=True)
 class TreeRecord:
-    """What one tree asked of the draft.
+    """What one tree asked of the draft, and the time of its round if it was measured.
 
     Attributes:
         policy: index of the policy that grew it.
         nodes: number of nodes of the finished tree, root excluded.
         widths: number of nodes that the draft read on each level, the root's level first.
         expanded: ids of these nodes while the tree grew.
+        seconds: time of the round by phase of the engine; empty if it was not measured.
     """
 
     policy: int
     nodes: int
     widths: tuple[int, ...]
     expanded: tuple[int, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """Time of all phases."""
+        return sum(self.seconds.values())
 
 
 class AlternatingPolicy:
-    """Alternates between policies from tree to tree: the one used least often so far comes next, ties at random.
+    """Alternates between policies from tree to tree: one tree of each in random order, then one of each again.
 
     With a single policy it grows that policy's trees and records them. It is its own grower, so it serves one request
     at a time; each policy learns from its own trees.
 
     Args:
         policies: the policies.
-        seed: random seed for ties.
+        seed: random seed of the order.
 
     Attributes:
         records: one entry per finished tree, in order.
-        counts: number of trees started by each policy.
     """
 
     def __init__(self, policies: Sequence[TreePolicy], seed: int = 0) -> None:
@@ -52,11 +58,10 @@ class AlternatingPolicy:
         self.max_nodes = max(policy.max_nodes for policy in policies)
         self.max_depth = max(policy.max_depth for policy in policies)
         self.records: list[TreeRecord] = []
-        self.counts = [0] * len(policies)
         self._policies = policies
-        self._seed = seed
         self._random = random.Random(seed)
         self._growers: list[Grower] = []
+        self._coming: list[int] = []
         self._current = 0
 
     def widest(self, law: str) -> Shape:
@@ -66,14 +71,13 @@ class AlternatingPolicy:
     def start(self, law: str, *, greedy: bool = False) -> AlternatingPolicy:
         """Start a request with all policies."""
         self._growers = [policy.start(law, greedy=greedy) for policy in self._policies]
-        self._random = random.Random(self._seed)
         return self
 
     def begin(self, depth: int, nodes: int | None = None) -> Growth:
         """Start a tree with the policy that comes next."""
-        least = min(self.counts)
-        self._current = self._random.choice([index for index, count in enumerate(self.counts) if count == least])
-        self.counts[self._current] += 1
+        if not self._coming:
+            self._coming = self._random.sample(range(len(self._policies)), len(self._policies))
+        self._current = self._coming.pop()
         return _RecordedGrowth(self._growers[self._current].begin(depth, nodes), self._current, self.records)
 
     def settle(self, tree: DraftTree, path: Sequence[int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -12,6 +13,7 @@ from univer.drafting.growth import TreePolicy
 from univer.drafting.growth.parse import parse_tree
 from univer.engine.plan import TreePlan
 from univer.methods import Method
+from univer.tuning.alternating import TreeRecord
 from univer.tuning.costs import Costs
 from univer.tuning.forecast import Forecast
 from univer.tuning.planner import Plan
@@ -33,19 +35,13 @@ class Candidate:
         tree: text for the option `--tree`.
         source: its origin: `default` (what `generate` uses if no tree is named), `planned`, the name of a policy, or
             `plain` for no drafting.
-        policy: how its trees grow.
-        taus: expected tokens of every round measured, by prompt.
-        nodes: number of drafted nodes of every tree, by prompt.
-        widths: number of nodes that the draft reads on each level of every tree, by prompt.
+        rounds: for each prompt, the expected tokens and the tree of every round measured.
         factor: measured time of its rounds divided by the time that the costs predict; 1 until it is measured.
     """
 
     tree: str
     source: str
-    policy: TreePolicy
-    taus: list[list[float]] = field(default_factory=list)
-    nodes: list[list[int]] = field(default_factory=list)
-    widths: list[list[tuple[int, ...]]] = field(default_factory=list)
+    rounds: list[list[tuple[float, TreeRecord]]] = field(default_factory=list)
     factor: float = 1.0
 
     def forecast(self, costs: Costs, prompts: Sequence[int]) -> Forecast:
@@ -55,18 +51,22 @@ class Candidate:
             costs: seconds of every part of a round.
             prompts: numbers of tokens of the prompts measured.
         """
-        rounds = [
-            self.factor * fmean([costs.round_seconds(n, w) for n, w in zip(nodes, widths, strict=True)])
-            for nodes, widths in zip(self.nodes, self.widths, strict=True)
+        taus = [fmean([tau for tau, _ in rounds]) for rounds in self.rounds]
+        seconds = [
+            self.factor * fmean([costs.round_seconds(tree.nodes, tree.widths) for _, tree in rounds])
+            for rounds in self.rounds
         ]
-        return Forecast(
-            tuple(prompts[: len(rounds)]), tuple(map(fmean, self.taus)), tuple(rounds), drafting=self.source != "plain"
-        )
+        return Forecast(tuple(prompts[: len(taus)]), tuple(taus), tuple(seconds), drafting=self.source != "plain")
+
+    @property
+    def policy(self) -> TreePolicy:
+        """How its trees grow."""
+        return parse_tree(self.tree)
 
     @property
     def mean_nodes(self) -> float:
         """Mean number of drafted nodes."""
-        return fmean(count for counts in self.nodes for count in counts)
+        return fmean(tree.nodes for rounds in self.rounds for _, tree in rounds)
 
 
 def plain_candidate(texts: int) -> Candidate:
@@ -75,7 +75,7 @@ def plain_candidate(texts: int) -> Candidate:
     Args:
         texts: number of prompts.
     """
-    return Candidate("[-1]", "plain", parse_tree("[-1]"), [[1.0]] * texts, [[0]] * texts, [[()]] * texts)
+    return Candidate("[-1]", "plain", [[(1.0, TreeRecord(0, 0, (), ()))]] * texts)
 
 
 def tree_text(parents: Sequence[int]) -> str:
@@ -123,13 +123,10 @@ def list_candidates(
             texts.setdefault(tree, tree.partition(":")[0])
     found = []
     for tree, source in texts.items():
-        policy = parse_tree(tree)
-        try:
-            TreePlan(policy, draft, method, order, greedy=greedy)
-        except ValueError:
-            # The rule or the sibling order does not support trees of this kind.
-            continue
-        found.append(Candidate(tree, source, policy))
+        # The rule or the sibling order may not support trees of this kind.
+        with suppress(ValueError):
+            TreePlan(tree, draft, method, order, greedy=greedy)
+            found.append(Candidate(tree, source))
     return found
 
 
@@ -158,15 +155,3 @@ def growing_texts(plan: Plan, speed: float, costs: Costs, max_nodes: int) -> lis
         *(f"eagle2:nodes={nodes},depth={depth},top_k={min(10, nodes)}" for nodes in sorted({size, most})),
         f"opt:nodes={most},depth={depth + 2},cost={level:.2g}",
     ]
-
-
-def with_mean(candidate: Candidate) -> Candidate | None:
-    """Return the candidate `grow` with a threshold that keeps its mean size in every request; None for others.
-
-    Args:
-        candidate: a candidate that was measured.
-    """
-    if candidate.source != "grow":
-        return None
-    tree = f"{candidate.tree},mean={max(1.0, candidate.mean_nodes):.3g}"
-    return Candidate(tree, candidate.source, parse_tree(tree))

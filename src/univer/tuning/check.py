@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch import Tensor
-
-from univer.drafting.growth import TreePolicy
-from univer.engine import generate
-from univer.tuning.costs import Costs
-from univer.tuning.forecast import Forecast
-
 # Relative error from which a forecast is reported as wrong.
 TOLERANCE = 0.15
-WARM_UP_TOKENS = 4
 
 
 @dataclass
@@ -62,52 +53,3 @@ class Check:
         """Return everything as plain numbers and lists for JSON."""
         names = ("predicted_speed", "measured_speed", "error", "holds")
         return {**vars(self), **({name: getattr(self, name) for name in names} if self.tokens else {})}
-
-
-def check_forecast(
-    target: Any,
-    draft: Any,
-    prompts: Sequence[Tensor],
-    policy: TreePolicy,
-    options: Mapping[str, Any],
-    forecast: Forecast,
-    costs: Costs,
-    *,
-    new_tokens: int,
-    seed: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    into: Check | None = None,
-) -> Check:
-    """Generate texts and compare their speed with a forecast.
-
-    Args:
-        target: a causal language model.
-        draft: a draft, as for `generate`.
-        prompts: prompts `[1, L]`, not those that the forecast is based on.
-        policy: how trees grow.
-        options: further options of `generate`.
-        forecast: the forecast.
-        costs: gives the time of the prefill.
-        new_tokens: length limit of every text.
-        seed: random seed of the texts.
-        progress: called with the number of finished texts and the number of all.
-        into: result to fill, so that it is complete if the work is interrupted.
-
-    Returns:
-        Predicted and measured time, text by text.
-    """
-    check = into if into is not None else Check()
-    for number, ids in enumerate(prompts):
-        request = {**options, "tree": policy, "seed": seed + number, "max_new_tokens": new_tokens}
-        if number == 0:
-            generate(target, draft, ids, **{**request, "max_new_tokens": WARM_UP_TOKENS})
-        stats = generate(target, draft, ids, **request).stats
-        check.prompts.append(stats.prompt_tokens)
-        check.tokens.append(stats.new_tokens)
-        check.rounds.append(len(stats.rounds))
-        check.measured.append(stats.total_seconds)
-        check.predicted.append(stats.new_tokens / forecast.speed(costs, stats.new_tokens, [stats.prompt_tokens]))
-        if stats.tau is not None:
-            check.taus.append(stats.tau)
-        progress(number + 1, len(prompts))
-    return check

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
 
 from univer.drafting.shapes import Shape, from_parents
+from univer.tuning.alternating import TreeRecord
 from univer.tuning.curve import Curve, rising_curve
-from univer.tuning.timing import TimedRound, Timings
+from univer.tuning.timing import Timings
 
 # Largest number of children of a node in trees for measuring costs; the sibling order `gain` supports up to 10.
 MOST_CHILDREN = 8
@@ -66,15 +69,6 @@ class Costs:
         reading = self.target(nodes + 1) + self.distributions(nodes + 1)
         return self.draft_seconds(widths) + reading + self.verification(sum(widths)) + self.cache
 
-    @staticmethod
-    def from_dict(table: Mapping[str, Any]) -> Costs:
-        """Make the costs whose fields were written as JSON."""
-        parts: dict[str, Any] = {
-            name: Curve.from_dict(value) if isinstance(value, Mapping) else float(value)
-            for name, value in table.items()
-        }
-        return Costs(**parts)
-
 
 def cost_shapes(law: str, max_nodes: int) -> list[Shape]:
     """List trees to measure costs on: a few branches of one to three levels, so that each width occurs once or twice.
@@ -114,8 +108,9 @@ def _branches(width: int, depth: int, law: str) -> Shape:
 def fit_costs(timings: Timings) -> Costs:
     """Fit costs to timed rounds.
 
-    Each figure is a median over the rounds of equal size. The cost of the draft's first level is that of trees with one
-    level. The cost of a further level is the rest after the narrower levels of the tree, from the narrowest up.
+    Each figure is a median over the rounds of equal size. The time of drafting a tree is the sum of its levels; their
+    costs are fitted to the medians of trees with equal levels, by least squares under the condition that a wider level
+    costs no less.
 
     Args:
         timings: rounds of several shapes.
@@ -124,24 +119,25 @@ def fit_costs(timings: Timings) -> Costs:
         ValueError: no round was timed.
     """
     rounds = timings.rounds
-    if not rounds or not timings.plain or not timings.prompts:
+    if not rounds or not timings.plain or not timings.prefills:
         raise ValueError("no round was timed: there is nothing to fit costs to")
     root, levels = _draft_costs(rounds)
     prefills = [
-        (entry, root + sum(map(levels, entry.widths[1:])) if entry.widths else 0.0) for entry in timings.prompts
+        (tokens, first.seconds, root + sum(map(levels, first.widths[1:])) if first.widths else 0.0)
+        for tokens, first in timings.prefills
     ]
     # Rounds of plain decoding read a single token.
-    read = [(entry.tree.nodes + 1, entry.seconds) for entry in rounds] + [(1, seconds) for seconds in timings.plain]
+    read = [(entry.nodes + 1, entry.seconds) for entry in rounds] + [(1, seconds) for seconds in timings.plain]
     return Costs(
         target=_curve((tokens, seconds["target"]) for tokens, seconds in read),
         distributions=_curve((tokens, seconds["laws"]) for tokens, seconds in read),
         root=root,
         levels=levels,
-        verification=_curve((sum(entry.tree.widths), entry.seconds["verification"]) for entry in rounds),
+        verification=_curve((sum(entry.widths), entry.seconds["verification"]) for entry in rounds),
         cache=median(entry.seconds["cache"] for entry in rounds),
         plain=median(sum(seconds.values()) for seconds in timings.plain),
-        prompt=_curve((entry.tokens, entry.target) for entry, _ in prefills),
-        draft_prompt=_curve((entry.tokens, max(0.0, entry.draft - tree)) for entry, tree in prefills),
+        prompt=_curve((tokens, spent["prefill"]) for tokens, spent, _ in prefills),
+        draft_prompt=_curve((tokens, max(0.0, spent["draft"] - tree)) for tokens, spent, tree in prefills),
     )
 
 
@@ -153,24 +149,14 @@ def _curve(measured: Iterable[tuple[int, float]]) -> Curve:
     return rising_curve(by_size)
 
 
-def _draft_costs(rounds: Sequence[TimedRound]) -> tuple[float, Curve]:
+def _draft_costs(rounds: Sequence[TreeRecord]) -> tuple[float, Curve]:
     """Time of the first level, and of the others by width."""
-    spent: dict[tuple[int, ...], list[float]] = {}
+    spent: defaultdict[tuple[int, ...], list[float]] = defaultdict(list)
     for entry in rounds:
-        spent.setdefault(tuple(sorted(entry.tree.widths[1:])), []).append(entry.seconds["draft"])
-    # Drafts without a model may never draft a tree of one level; their levels cost next to nothing.
-    first = min(spent, key=len)
-    root = median(spent.pop(first))
-    known: dict[int, list[float]] = {}
-    for widths, seconds in sorted(spent.items(), key=lambda item: item[0][::-1]):
-        if known:
-            curve = rising_curve(known)
-            rest = [seconds - sum(map(curve, widths[: widths.index(widths[-1])])) for seconds in seconds]
-        else:
-            rest = list(seconds)
-        count = widths.count(widths[-1]) if known else len(widths)
-        known.setdefault(widths[-1], []).extend((value - root) / count for value in rest)
-    if not known:
-        return root, Curve((1,), (0.0,))
-    curve = rising_curve(known)
-    return root, Curve(curve.sizes, tuple(max(0.0, value) for value in curve.seconds))
+        spent[entry.widths[1:]].append(entry.seconds["draft"])
+    # The unknowns are the first level and, from each width to the next, the step of the curve.
+    sizes = sorted({width for widths in spent for width in widths})
+    steps_of = [[1, *(sum(width >= size for width in widths) for size in sizes)] for widths in spent]
+    weights = np.sqrt([len(seconds) for seconds in spent.values()])
+    root, *steps = nnls(weights[:, None] * steps_of, weights * [median(seconds) for seconds in spent.values()])[0]
+    return float(root), Curve(tuple(sizes), tuple(np.cumsum(steps).tolist())) if sizes else Curve((1,), (0.0,))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -38,11 +37,6 @@ class Curve:
             slope = (self.seconds[-1] - self.seconds[middle]) / (self.sizes[-1] - self.sizes[middle])
             return self.seconds[-1] + slope * beyond
         return float(np.interp(size, self.sizes, self.seconds))
-
-    @staticmethod
-    def from_dict(table: Mapping[str, Any]) -> Curve:
-        """Make the curve whose fields were written as JSON."""
-        return Curve(tuple(int(size) for size in table["sizes"]), tuple(float(value) for value in table["seconds"]))
 
 
 def rising_curve(measured: Mapping[int, Sequence[float]]) -> Curve:

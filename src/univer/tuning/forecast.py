@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from univer.tuning.costs import Costs
 
@@ -32,12 +31,6 @@ class Forecast:
     taus: tuple[float, ...]
     rounds: tuple[float, ...]
     drafting: bool = True
-
-    @staticmethod
-    def from_dict(table: Mapping[str, Any]) -> Forecast:
-        """Make the forecast whose fields were written as JSON."""
-        parts: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in table.items()}
-        return Forecast(**parts)
 
     @property
     def tau(self) -> float:

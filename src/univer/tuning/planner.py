@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from univer.drafting.shapes import depths_of
-from univer.topology import Floats, Ints
+from univer.topology import Floats
 
 Chances = Sequence[Sequence[Sequence[float]]]
+# A tree as the subtrees of the children of its root.
+Nested = tuple["Nested", ...]
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,12 @@ def best_plans(chances: Chances, max_nodes: int, max_depth: int) -> Iterator[Pla
     if not chances or not chances[0]:
         raise ValueError("there are no acceptance probabilities to plan with")
     for limit in range(1, min(max_depth, max_nodes) + 1):
-        programme = _Programme(chances, max_nodes, limit)
-        for size in range(limit, max_nodes + 1):
-            plan = programme.plan(size)
-            if plan is not None and len(plan.widths) == limit:
+        best = _nothing(max_nodes)
+        for depth in reversed(range(limit)):
+            best = _with_children(chances[min(depth, len(chances) - 1)][:max_nodes], *best)
+        for accepted, tree in list(zip(*best, strict=True))[limit:]:
+            plan = Plan(_parents(tree), float(accepted))
+            if np.isfinite(accepted) and len(plan.widths) == limit:
                 yield plan
 
 
@@ -107,72 +111,49 @@ def fastest(plans: Iterator[Plan], round_seconds: Callable[[int, Sequence[int]],
     return sorted(rated, key=lambda pair: (-pair[1], pair[0].nodes))
 
 
-class _Programme:
-    """The dynamic programme for one depth limit.
+def _nothing(size: int) -> tuple[Floats, list[Nested]]:
+    """Accepted tokens and trees, by number of nodes, where only the empty tree is possible."""
+    accepted = np.full(size + 1, -np.inf)
+    accepted[0] = 0.0
+    return accepted, [()] * (size + 1)
+
+
+def _with_children(
+    table: Sequence[Sequence[float]], below: Floats, trees: Sequence[Nested]
+) -> tuple[Floats, list[Nested]]:
+    """Find the best subtrees of a node of some depth from those one level below.
 
     Args:
-        chances: see `best_plans`.
-        size: largest number of nodes.
-        limit: largest depth.
-    """
-
-    def __init__(self, chances: Chances, size: int, limit: int) -> None:
-        nothing = np.full(size + 1, -np.inf)
-        nothing[0] = 0.0
-        self._values = nothing
-        # By depth, from the root down: the best number of children for every number of nodes, and for every number of
-        # children and every rank, how many of the nodes left for this and all later children go below this child.
-        self._choices: list[tuple[Ints, list[list[Ints]]]] = []
-        for depth in reversed(range(limit)):
-            table = chances[min(depth, len(chances) - 1)]
-            below = 1 + self._values
-            values, shares = zip(*(_share(row, below, size) for row in table[:size]), strict=True)
-            stacked = np.stack(values)
-            self._choices.insert(0, (stacked.argmax(0) + 1, list(shares)))
-            self._values = stacked.max(0)
-            self._values[0] = 0.0
-
-    def plan(self, size: int) -> Plan | None:
-        """Return the best tree of this size, or None if there is none."""
-        if not np.isfinite(self._values[size]):
-            return None
-        parents = [-1]
-        level = [(0, size)]
-        for widths, shares in self._choices:
-            below = []
-            for node, nodes in level:
-                width, left = int(widths[nodes]), nodes
-                for rank in range(width):
-                    given = int(shares[width - 1][rank][left])
-                    parents.append(node)
-                    if given:
-                        below.append((len(parents) - 1, given))
-                    left -= 1 + given
-            level = below
-        return Plan(tuple(parents), float(self._values[size]))
-
-
-def _share(row: Sequence[float], below: Floats, size: int) -> tuple[Floats, list[Ints]]:
-    """Share nodes among children in the best way.
-
-    Args:
-        row: acceptance probability of each child by rank.
-        below: accepted tokens that a kept child brings, by the number of nodes below it, `[size + 1]`.
-        size: largest number of nodes.
+        table: acceptance probabilities of the children of such a node, by number of children and rank.
+        below: most accepted tokens in a subtree of a child, by its number of nodes, `[N + 1]`.
+        trees: the subtrees, `[N + 1]`.
 
     Returns:
-        The most accepted tokens with `n` nodes in all, `[size + 1]`; and for every rank, how many nodes go below that
-        child if `n` are left for it and all later children.
+        The same for the node itself.
     """
-    worth = np.full(size + 1, -np.inf)
-    worth[0] = 0.0
+    size = len(trees) - 1
     total, given = np.indices((size + 1, size + 1))
     rest = total - 1 - given
-    shares: list[Ints] = []
-    for chance in reversed(row):
-        # A probability of 0 times -inf must stay -inf and not become NaN.
-        child = np.where(np.isfinite(below), chance * np.where(np.isfinite(below), below, 0.0), -np.inf)
-        options = np.where(rest >= 0, child[given] + worth[np.maximum(rest, 0)], -np.inf)
-        shares.insert(0, options.argmax(1))
-        worth = options.max(1)
-    return worth, shares
+    best, found = _nothing(size)
+    for row in table:
+        # The most accepted tokens in the subtrees of this and all later children, and these subtrees.
+        accepted, subtrees = _nothing(size)
+        for chance in reversed(row):
+            # A probability of 0 times -inf must stay -inf and not become NaN.
+            child = np.where(np.isfinite(below), chance * (1 + np.where(np.isfinite(below), below, 0.0)), -np.inf)
+            options = np.where(rest >= 0, child[given] + accepted[rest], -np.inf)
+            subtrees = [(trees[first], *subtrees[n - 1 - first]) for n, first in enumerate(options.argmax(1))]
+            accepted = options.max(1)
+        better = accepted > best
+        best = np.where(better, accepted, best)
+        found = [new if chosen else old for chosen, new, old in zip(better, subtrees, found, strict=True)]
+    return best, found
+
+
+def _parents(tree: Nested) -> tuple[int, ...]:
+    """The parent list of a tree, level by level."""
+    parents, nodes = [-1], [tree]
+    for node, children in enumerate(nodes):
+        parents += [node] * len(children)
+        nodes += children
+    return tuple(parents)

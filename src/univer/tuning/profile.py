@@ -15,10 +15,12 @@ from univer.files import write_json
 from univer.models.catalogue import model_name
 from univer.models.machine import machine
 from univer.tuning.costs import Costs
+from univer.tuning.curve import Curve
 from univer.tuning.forecast import Forecast
 
 # Name and version of the file format.
-NAME, VERSION = "univer tune", 2
+NAME = "univer tune"
+FORMAT = f"{NAME} 2"
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Profile:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, text and lists for JSON."""
-        return {"format": f"{NAME} {VERSION}", **asdict(self)}
+        return {"format": FORMAT, **asdict(self)}
 
     def save(self, path: Path) -> bool:
         """Write the profile to a file, atomically; its folder is made.
@@ -131,19 +133,22 @@ def load_profile(path: str | Path) -> Profile:
         OSError: it cannot be read.
     """
     try:
-        table = json.loads(Path(path).read_text(encoding="utf-8"))
-        if table["format"] != f"{NAME} {VERSION}":
-            raise ValueError(f"format {table['format']!r}, this version reads '{NAME} {VERSION}'")
-        forecast, costs = table["forecast"], table["costs"]
+        table = json.loads(Path(path).read_text(encoding="utf-8"), object_hook=_with_tuples)
+        if (given := table.pop("format")) != FORMAT:
+            raise ValueError(f"format {given!r}, this version reads {FORMAT!r}")
+        forecast, costs = table.pop("forecast"), table.pop("costs")
+        parts: dict[str, Any] = {
+            name: Curve(**part) if isinstance(part, dict) else part for name, part in (costs or {}).items()
+        }
         return Profile(
-            table["settings"],
-            table["tree"],
-            Forecast.from_dict(forecast) if forecast else None,
-            Costs.from_dict(costs) if costs else None,
-            table["details"],
+            forecast=Forecast(**forecast) if forecast else None, costs=Costs(**parts) if parts else None, **table
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not a profile that this 'univer tune' wrote ({error}): run it again") from error
+
+
+def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
 
 
 def is_profile(path: Path, *, with_tree: bool = False) -> bool:

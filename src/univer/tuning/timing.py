@@ -3,54 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle
 from typing import Any
 
 from torch import Tensor
 
 from univer.drafting.growth import TreePolicy
-from univer.engine import Generation, generate_rounds
+from univer.engine import Generation, Step, generate_rounds
 from univer.runtime.checks import context_limit
 from univer.tuning.alternating import AlternatingPolicy, TreeRecord
 
 # Rounds timed on one prompt before the next, because costs depend on the length of the text.
 ROUNDS_PER_PROMPT = 10
-
-
-@dataclass(frozen=True)
-class TimedRound:
-    """One timed round.
-
-    Attributes:
-        tree: what its tree asked of the draft.
-        seconds: time by phase of the engine.
-    """
-
-    tree: TreeRecord
-    seconds: Mapping[str, float]
-
-    @property
-    def total(self) -> float:
-        """Time of all phases."""
-        return sum(self.seconds.values())
-
-
-@dataclass(frozen=True)
-class TimedPrompt:
-    """One timed prefill.
-
-    Attributes:
-        tokens: number of tokens of the prompt.
-        target: time of the target's prefill.
-        draft: time of starting the draft and of its first tree, for which it reads the prompt.
-        widths: number of nodes read on each level of that tree.
-    """
-
-    tokens: int
-    target: float
-    draft: float
-    widths: tuple[int, ...]
 
 
 @dataclass
@@ -60,12 +25,14 @@ class Timings:
     Attributes:
         rounds: rounds with a tree.
         plain: rounds of plain decoding, time by phase.
-        prompts: one entry per prefill.
+        prefills: for each text, the number of tokens of its prompt and the first round. The time of the target's
+            prefill is that of the phase `prefill`. The time of the phase `draft` includes the start of the draft, which
+            reads the prompt for its first tree.
     """
 
-    rounds: list[TimedRound] = field(default_factory=list)
+    rounds: list[TreeRecord] = field(default_factory=list)
     plain: list[dict[str, float]] = field(default_factory=list)
-    prompts: list[TimedPrompt] = field(default_factory=list)
+    prefills: list[tuple[int, TreeRecord]] = field(default_factory=list)
 
 
 def time_rounds(
@@ -103,18 +70,15 @@ def time_rounds(
         ValueError: a prompt leaves no room for a round.
     """
     timings = into or Timings()
-    policy = AlternatingPolicy(tuple(policies), seed)
-    _time_text(target, draft, prompts[0], policy, options, max(len(policies), ROUNDS_PER_PROMPT), seed)
+    policy = AlternatingPolicy(policies, seed)
+    _time_text(target, draft, prompts[0], policy, options, max(len(policies), ROUNDS_PER_PROMPT), seed, Timings())
     wanted, counted = repeats * len(policies), 0
     for number, ids in enumerate(cycle(prompts), start=1):
         rounds = min(ROUNDS_PER_PROMPT, wanted - counted)
-        timed = _time_text(target, draft, ids, policy, options, rounds, seed + number)
-        if not timed.rounds:
+        timed = _time_text(target, draft, ids, policy, options, rounds, seed + number, timings)
+        if not timed:
             raise ValueError(f"a prompt of {ids.shape[1]} tokens leaves no room for a round of {policy.name}")
-        timings.rounds += timed.rounds
-        timings.plain += timed.plain
-        timings.prompts += timed.prompts
-        counted += len(timed.rounds)
+        counted += timed
         progress(counted, wanted)
         if counted == wanted:
             break
@@ -129,9 +93,9 @@ def _time_text(
     options: Mapping[str, Any],
     rounds: int,
     seed: int,
-) -> Timings:
-    """Time some rounds on one prompt; the first one, in which the draft reads the prompt, counts as its prefill."""
-    timings = Timings()
+    into: Timings,
+) -> int:
+    """Time some rounds on one prompt after the one in which the draft reads the prompt; return their number."""
     room = (rounds + 2) * (policy.max_depth + 1)
     limit = context_limit(target)
     request = {
@@ -142,28 +106,30 @@ def _time_text(
     }
     drafted = generate_rounds(target, draft, ids, **{**request, "tree": policy})
     plain = generate_rounds(target, None, ids, **request)
-    before = dict(drafted.stats.seconds)
-    _advance(plain)
-    while len(timings.rounds) < rounds and (step := next(drafted, None)) is not None:
-        after = dict(drafted.stats.seconds)
-        spent = {phase: after[phase] - before[phase] for phase in after}
-        if step.round is not None and step.round.cut:
-            break
-        if step.round is None:
-            before = {**after, "prefill": before["prefill"], "draft": before["draft"]}
-            continue
-        record = policy.records[-1]
-        if len(drafted.stats.rounds) == 1:
-            timings.prompts.append(TimedPrompt(ids.shape[1], spent["prefill"], spent["draft"], record.widths))
+    _, prefill = next_step(drafted)
+    next_step(plain)
+    for number in range(rounds + 1):
+        step, spent = next_step(drafted)
+        if step is None or step.round is None or step.round.cut:
+            return max(0, number - 1)
+        if number == 0:
+            start = {phase: prefill[phase] + spent[phase] for phase in ("prefill", "draft")}
+            into.prefills.append((ids.shape[1], replace(policy.records[-1], seconds=start)))
         else:
-            timings.rounds.append(TimedRound(record, spent))
-            timings.plain.append(_advance(plain))
-        before = after
-    return timings
+            into.plain.append(next_step(plain)[1])
+            into.rounds.append(replace(policy.records[-1], seconds=spent))
+    return rounds
 
 
-def _advance(generation: Generation) -> dict[str, float]:
-    """Run the next step and return its time by phase."""
+def next_step(generation: Generation) -> tuple[Step | None, dict[str, float]]:
+    """Run the next step of a text.
+
+    Args:
+        generation: the text.
+
+    Returns:
+        The step, None at the end of the text, and its time by phase of the engine.
+    """
     before = dict(generation.stats.seconds)
-    next(generation, None)
-    return {phase: spent - before[phase] for phase, spent in generation.stats.seconds.items()}
+    step = next(generation, None)
+    return step, {phase: spent - before[phase] for phase, spent in generation.stats.seconds.items()}

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from statistics import median
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from univer.drafting.base import Draft
 from univer.drafting.eagle.shipped import fingerprint
-from univer.drafting.growth import Static
+from univer.drafting.growth import Static, TreePolicy
+from univer.drafting.growth.parse import parse_tree
 from univer.drafting.shapes import Shape
-from univer.engine.contexts import ContextSettings, SampledText, sample_text
+from univer.engine import generate
+from univer.engine.contexts import Context, ContextSettings, SampledText, drafted_trees, sample_text
 from univer.engine.plan import TreePlan
 from univer.engine.stopping import eos_tokens
 from univer.methods import resolve
 from univer.models.catalogue import model_name
 from univer.models.machine import machine
 from univer.tuning.acceptance import AcceptanceCounts
-from univer.tuning.candidates import Candidate, list_candidates, plain_candidate, with_mean
-from univer.tuning.check import Check, check_forecast
-from univer.tuning.contexts import Contexts
+from univer.tuning.alternating import AlternatingPolicy
+from univer.tuning.candidates import Candidate, list_candidates, plain_candidate
+from univer.tuning.check import Check
 from univer.tuning.costs import Costs, cost_shapes, fit_costs
 from univer.tuning.planner import Plan, best_plans, fastest
 from univer.tuning.profile import Profile, dtype_name
 from univer.tuning.settings import TuneSettings
-from univer.tuning.stages import Progress, Stages
 from univer.tuning.timing import Timings, time_rounds
+from univer.verdict import end_distribution
+
+# Called with the finished parts of a stage and the number of all its parts.
+Progress = Callable[[int, int], None]
 
 # Number of depths at which acceptance is distinguished.
 DEPTHS = 6
@@ -40,6 +47,8 @@ PRIOR = 5
 TEXT_TOKENS = 128
 # For the forecast of the time: rounds of the trial, and the usual number of candidates.
 TRIAL_ROUNDS, CANDIDATES = 3, 13
+# Tokens of a text before the check that is not measured.
+WARM_UP_TOKENS = 4
 # Time in rounds of a timed round (with a plain one beside it), of a token of a text, of counting acceptance on a tree,
 # and of one of several trees on the same context.
 TIMED, TOKEN, COUNTED, SHARED = 2.5, 0.5, 4.0, 0.33
@@ -62,7 +71,8 @@ class Tuning:
         candidates: candidates measured on the contexts.
         chosen: the fastest candidate, which may be plain decoding.
         check: prediction and measurement on other prompts.
-        prompts: numbers of tokens of the prompts that contexts are taken from.
+        texts: texts sampled from the target, with the places at which trees are drafted.
+        prompts: numbers of tokens of their prompts.
     """
 
     target: Any
@@ -77,6 +87,7 @@ class Tuning:
     candidates: list[Candidate] = field(default_factory=list)
     chosen: Candidate | None = None
     check: Check = field(default_factory=Check)
+    texts: list[SampledText] = field(default_factory=list)
     prompts: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -90,7 +101,7 @@ class Tuning:
         self,
         fit: Sequence[Tensor],
         held_out: Sequence[Tensor],
-        progress: Progress = lambda *_: None,
+        progress: Callable[[str, int, int], None] = lambda *_: None,
         estimate: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         """Measure, choose and check.
@@ -112,21 +123,24 @@ class Tuning:
             "fastest candidates": TIMED * SHORTLIST * (2 * settings.repeats + 1),
             "check": TOKEN * len(held_out) * settings.new_tokens,
         }
-        stages = Stages(work, progress)
+        total = sum(work.values())
+
+        def stage(name: str) -> Progress:
+            before = sum(list(work.values())[: list(work).index(name)])
+            return lambda done, parts: progress(name, round(before + work[name] * done / parts), round(total))
+
         typical = Static(shapes[len(shapes) // 2])
         trial = time_rounds(self.target, self.draft, fit[:1], [typical], vars(settings.options), repeats=TRIAL_ROUNDS)
-        estimate(stages.total * median(timed.total for timed in trial.rounds))
-        self._measure_costs(fit, shapes, stages.start("costs"))
-        texts = self._texts(fit, stages.start("sample texts"))
-        contexts = Contexts(self.target, self.draft, texts, self._method, self._law, settings.options, settings.seed)
-        self.counts = AcceptanceCounts(self._method, self._law, min(DEPTHS, settings.max_depth), settings.width)
-        contexts.count(self.counts, stages.start("acceptance"))
+        estimate(total * median(timed.total for timed in trial.rounds))
+        self._measure_costs(fit, shapes, stage("costs"))
+        self._sample_texts(fit, stage("sample texts"))
+        self._count_acceptance(stage("acceptance"))
         self._plan()
-        contexts.measure(self.candidates, stages.start("candidates"))
-        self._add_constant_size(contexts)
+        self.measure(self.candidates, stage("candidates"))
+        self._add_constant_size()
         self.candidates.append(plain_candidate(len(self.prompts)))
-        self._choose(fit, stages.start("fastest candidates"))
-        self._check(held_out, stages.start("check"))
+        self._choose(fit, stage("fastest candidates"))
+        self._check(held_out, stage("check"))
 
     @property
     def target_name(self) -> str:
@@ -146,11 +160,11 @@ class Tuning:
     @property
     def default(self) -> Candidate | None:
         """The candidate that `generate` uses if no tree is named; None if it was not measured."""
-        return next((entry for entry in self.candidates if entry.source == "default" and entry.taus), None)
+        return next((entry for entry in self.candidates if entry.source == "default" and entry.rounds), None)
 
     def ranked(self) -> list[Candidate]:
         """Return the measured candidates, the fastest first."""
-        return sorted((entry for entry in self.candidates if entry.taus), key=self.speed, reverse=True)
+        return sorted((entry for entry in self.candidates if entry.rounds), key=self.speed, reverse=True)
 
     def profile(self, interrupted: bool = False) -> Profile:
         """Return everything in the form that is written to a file."""
@@ -196,9 +210,7 @@ class Tuning:
             "decoding_tokens_per_second": forecast.decoding_speed,
         }
 
-    def _measure_costs(
-        self, prompts: Sequence[Tensor], shapes: Sequence[Shape], progress: Callable[[int, int], None]
-    ) -> None:
+    def _measure_costs(self, prompts: Sequence[Tensor], shapes: Sequence[Shape], progress: Progress) -> None:
         settings = self.settings
         try:
             time_rounds(
@@ -216,24 +228,79 @@ class Tuning:
             if self.timings.rounds:
                 self.costs = fit_costs(self.timings)
 
-    def _texts(self, prompts: Sequence[Tensor], progress: Callable[[int, int], None]) -> list[SampledText]:
+    @property
+    def _context_settings(self) -> ContextSettings:
         settings, options = self.settings, self.settings.options
-        config = options.generation_config or getattr(self.target, "generation_config", None)
-        sampled = ContextSettings(
+        return ContextSettings(
             sampling=options.sampling,
             draft_sampling=options.draft_laws,
             places=settings.contexts,
             new_tokens=settings.new_tokens,
+            drafted=1,
             generation_config=options.generation_config,
         )
+
+    def _sample_texts(self, prompts: Sequence[Tensor], progress: Progress) -> None:
+        settings, options = self.settings, self.settings.options
+        config = options.generation_config or getattr(self.target, "generation_config", None)
         ends = eos_tokens("config", config)
-        texts = []
         for number, ids in enumerate(prompts):
-            text = sample_text(self.target, self.draft, ids, sampled, seed=settings.seed + number)
-            texts.append(until_end(text, ids.shape[1], ends))
+            text = sample_text(self.target, self.draft, ids, self._context_settings, seed=settings.seed + number)
+            self.texts.append(until_end(text, ids.shape[1], ends))
             self.prompts.append(ids.shape[1])
             progress(number + 1, len(prompts))
-        return texts
+
+    def _count_acceptance(self, progress: Progress) -> None:
+        self.counts = AcceptanceCounts(
+            self._method, self._law, min(DEPTHS, self.settings.max_depth), self.settings.width
+        )
+        generator = torch.Generator().manual_seed(self.settings.seed)
+        for _, policy, context in self._drafted([parse_tree(self.counts.probe())], progress):
+            self.counts.add(context.tree, context.target, policy.records[-1].expanded, generator)
+
+    def measure(self, candidates: Sequence[Candidate], progress: Progress = lambda done, total: None) -> None:
+        """Measure candidates on the same contexts and record the results in them.
+
+        The expected tokens of a round follow from its exact outcome distribution. Policies that learn from verdicts get
+        one that is drawn from this distribution; they start anew on each text.
+
+        Args:
+            candidates: the candidates.
+            progress: called with the number of finished trees and the number of all.
+        """
+        generator = torch.Generator()
+        drafted = self._drafted([candidate.policy for candidate in candidates], progress)
+        for candidate, (number, policy, context) in zip(cycle(candidates), drafted, strict=False):
+            tree, rounds = context.tree, candidate.rounds
+            ends = end_distribution(tree, context.target, self._method, self.settings.options.order).double().cpu()
+            tau = 1 + float(ends @ torch.from_numpy(tree.topology.depths).double())
+            if number < len(rounds):
+                rounds[number].append((tau, policy.records[-1]))
+            else:
+                rounds.append([(tau, policy.records[-1])])
+            generator.manual_seed(self.settings.seed + context.place)
+            policy.settle(tree, tree.topology.path(int(ends.multinomial(1, generator=generator))))
+
+    def _drafted(
+        self, policies: Sequence[TreePolicy], progress: Progress
+    ) -> Iterator[tuple[int, AlternatingPolicy, Context]]:
+        """Draft trees of all policies, one after the other, at every place of every text, given by its number."""
+        recorded = [AlternatingPolicy((policy,)) for policy in policies]
+        total, done = sum(len(text.places) for text in self.texts) * len(policies), 0
+        for number, text in enumerate(self.texts):
+            trees = drafted_trees(
+                self.target,
+                self.draft,
+                text,
+                [(policy, self._law) for policy in recorded],
+                self._context_settings,
+                seed=self.settings.seed + number,
+                leaves=True,
+            )
+            for policy, context in zip(cycle(recorded), trees, strict=False):
+                yield number, policy, context
+                done += 1
+                progress(done, total)
 
     def _plan(self) -> None:
         settings = self.settings
@@ -255,15 +322,16 @@ class Tuning:
             greedy=settings.greedy,
         )
 
-    def _add_constant_size(self, contexts: Contexts) -> None:
+    def _add_constant_size(self) -> None:
         """Measure the best candidate `grow` once more, with its mean size kept constant in every request."""
         for entry in self.ranked():
-            if (constant := with_mean(entry)) is not None:
-                contexts.measure([constant])
+            if entry.source == "grow":
+                constant = Candidate(f"{entry.tree},mean={max(1.0, entry.mean_nodes):.3g}", entry.source)
+                self.measure([constant])
                 self.candidates.append(constant)
                 return
 
-    def _choose(self, prompts: Sequence[Tensor], progress: Callable[[int, int], None]) -> None:
+    def _choose(self, prompts: Sequence[Tensor], progress: Progress) -> None:
         """Time real rounds of the most promising candidates and take the fastest."""
         settings, costs = self.settings, self.costs
         assert costs is not None, "costs were measured before"
@@ -285,7 +353,7 @@ class Tuning:
         )
         ratios: list[list[float]] = [[] for _ in shortlist]
         for timed in timings.rounds:
-            ratios[timed.tree.policy].append(timed.total / costs.round_seconds(timed.tree.nodes, timed.tree.widths))
+            ratios[timed.policy].append(timed.total / costs.round_seconds(timed.nodes, timed.widths))
         common = median(ratio for measured in ratios for ratio in measured)
         # Drawing each factor towards the common one keeps a lucky timing from deciding the choice.
         factors = [
@@ -297,22 +365,26 @@ class Tuning:
         plain = [entry for entry in self.candidates if entry.source == "plain"]
         self.chosen = max([*shortlist, *plain], key=self.speed)
 
-    def _check(self, prompts: Sequence[Tensor], progress: Callable[[int, int], None]) -> None:
-        if self.chosen is None or self.costs is None or not prompts:
-            return
-        check_forecast(
-            self.target,
-            self.draft,
-            prompts,
-            self.chosen.policy,
-            vars(self.settings.options),
-            self.chosen.forecast(self.costs, self.prompts),
-            self.costs,
-            new_tokens=self.settings.new_tokens,
-            seed=self.settings.seed,
-            progress=progress,
-            into=self.check,
-        )
+    def _check(self, prompts: Sequence[Tensor], progress: Progress) -> None:
+        """Generate texts with the chosen tree and compare their speed with the forecast."""
+        settings, costs, check = self.settings, self.costs, self.check
+        assert self.chosen is not None, "a tree was chosen before"
+        assert costs is not None, "costs were measured before"
+        forecast = self.chosen.forecast(costs, self.prompts)
+        request = {**vars(settings.options), "tree": self.chosen.policy, "max_new_tokens": settings.new_tokens}
+        for number, ids in enumerate(prompts):
+            request["seed"] = settings.seed + number
+            if number == 0:
+                generate(self.target, self.draft, ids, **{**request, "max_new_tokens": WARM_UP_TOKENS})
+            stats = generate(self.target, self.draft, ids, **request).stats
+            check.prompts.append(stats.prompt_tokens)
+            check.tokens.append(stats.new_tokens)
+            check.rounds.append(len(stats.rounds))
+            check.measured.append(stats.total_seconds)
+            check.predicted.append(stats.new_tokens / forecast.speed(costs, stats.new_tokens, [stats.prompt_tokens]))
+            if stats.tau is not None:
+                check.taus.append(stats.tau)
+            progress(number + 1, len(prompts))
 
 
 def until_end(text: SampledText, start: int, ends: frozenset[int]) -> SampledText:
