@@ -61,7 +61,6 @@ def load_head(
     with torch.device("meta"):
         head = EagleHead(config)
     head.load_state_dict(state, assign=True)
-    head.reset_frequencies()
     return head.to(dtype or max(kinds, key=lambda kind: torch.finfo(kind).bits)).eval()
 
 
