@@ -8,14 +8,20 @@ import torch
 from training.pairs import random_texts, target
 from univer.runtime.features import FeatureTap
 from univer.training import features as module
-from univer.training.features import FeatureSet, compute_features, read_text
+from univer.training.features import FeatureBatch, FeatureSet, compute_features, read_text
 
 LAYERS = (0, 2, -1)
 LENGTHS = [9, 5, 14, 7]
 
 
+def _text(found: FeatureSet, number: int) -> FeatureBatch:
+    """A batch of one text."""
+    return found.batch(torch.tensor([number]))
+
+
 def _equal(first: FeatureSet, second: FeatureSet) -> bool:
-    return all(torch.equal(getattr(first, name), getattr(second, name)) for name in ("features", "last", "log_total"))
+    whole = torch.arange(len(LENGTHS))
+    return all(map(torch.equal, *(vars(found.batch(whole)).values() for found in (first, second))))
 
 
 def test_they_are_the_model_s_hidden_states_and_totals(tmp_path: Path) -> None:
@@ -23,12 +29,12 @@ def test_they_are_the_model_s_hidden_states_and_totals(tmp_path: Path) -> None:
     found = compute_features(target(), texts, LAYERS, tmp_path)
     with torch.no_grad():
         for number, row in enumerate(texts.rows()):
-            rows = slice(int(texts.offsets[number]), int(texts.offsets[number + 1]))
+            text = _text(found, number)
             output = target()(row[None].long(), output_hidden_states=True)
             states = [output.hidden_states[layer][0] for layer in LAYERS]
-            torch.testing.assert_close(found.features[rows], torch.cat(states, -1).bfloat16())
-            torch.testing.assert_close(found.last[rows], output.hidden_states[-1][0].bfloat16())
-            torch.testing.assert_close(found.log_total[rows], output.logits[0].logsumexp(-1))
+            torch.testing.assert_close(text.features[0], torch.cat(states, -1).bfloat16())
+            torch.testing.assert_close(text.last[0], output.hidden_states[-1][0].bfloat16())
+            torch.testing.assert_close(text.log_total[0], output.logits[0].logsumexp(-1))
 
 
 def test_from_disk_they_equal_fresh_ones(tmp_path: Path) -> None:
@@ -36,11 +42,11 @@ def test_from_disk_they_equal_fresh_ones(tmp_path: Path) -> None:
     compute_features(target(), texts, LAYERS, tmp_path)
     from_disk = compute_features(target(), texts, LAYERS, tmp_path, tick=lambda _: pytest.fail("read again"))
     tap = FeatureTap(target(), (*LAYERS, -1))
-    fresh = [read_text(target(), tap, row) for row in texts.rows()]
-    width = target().config.hidden_size
-    assert torch.equal(from_disk.features, torch.cat([states[:, :-width] for states, _ in fresh]))
-    assert torch.equal(from_disk.last, torch.cat([states[:, -width:] for states, _ in fresh]))
-    assert torch.equal(from_disk.log_total, torch.cat([total for _, total in fresh]))
+    for number, row in enumerate(texts.rows()):
+        text = _text(from_disk, number)
+        states, total = read_text(target(), tap, row)
+        assert torch.equal(torch.cat([text.features[0], text.last[0]], -1), states)
+        assert torch.equal(text.log_total[0], total)
 
 
 def test_an_interrupted_reading_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -68,7 +74,7 @@ def test_those_of_other_texts_are_not_taken(tmp_path: Path) -> None:
     found = compute_features(target(), texts, LAYERS, tmp_path, done.append)
     assert done == [1, 2, 3, 4]
     states, _ = read_text(target(), FeatureTap(target(), LAYERS), next(texts.rows()))
-    assert torch.equal(found.features[: LENGTHS[0]], states)
+    assert torch.equal(_text(found, 0).features[0], states)
 
 
 def test_a_batch_is_padded_on_the_right(tmp_path: Path) -> None:
@@ -78,10 +84,9 @@ def test_a_batch_is_padded_on_the_right(tmp_path: Path) -> None:
     rows = list(texts.rows())
     assert batch.tokens.tolist() == [rows[3].tolist(), [*rows[1].tolist(), 0, 0]]
     assert (batch.lengths.tolist(), batch.starts.tolist()) == ([7, 5], [3, 2])
-    first = int(texts.offsets[1])
-    assert torch.equal(batch.features[1, :5], found.features[first : first + 5])
-    assert torch.equal(batch.last[1, :5], found.last[first : first + 5])
-    assert torch.equal(batch.log_total[1, :5], found.log_total[first : first + 5])
+    alone = _text(found, 1)
+    for name in ("features", "last", "log_total"):
+        assert torch.equal(getattr(batch, name)[1, :5], getattr(alone, name)[0])
     assert not batch.features[1, 5:].any()
 
 

@@ -33,11 +33,6 @@ class Texts:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    @property
-    def offsets(self) -> Tensor:
-        """`[n + 1]`, int64: index of the first token of each text, and T."""
-        return torch.cat([torch.zeros(1, dtype=torch.long), self.lengths.cumsum(0)])
-
     def rows(self) -> Iterator[Tensor]:
         """The texts, one after the other."""
         return iter(torch.split(self.tokens, self.lengths.tolist()))
@@ -79,8 +74,8 @@ def join(rows: Sequence[Sequence[int]], starts: Sequence[int], groups: Sequence[
         groups: see `Texts`.
 
     Example:
-        >>> join([[5, 6, 7], [8]], [0, 0], [0, 1]).offsets
-        tensor([0, 3, 4])
+        >>> join([[5, 6, 7], [8]], [0, 0], [0, 1]).lengths
+        tensor([3, 1])
     """
     flat = [token for row in rows for token in row]
     numbers = [list(map(len, rows)), list(starts), list(groups)]

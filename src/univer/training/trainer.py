@@ -16,11 +16,10 @@ from torch import Tensor, nn
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.target import output_weight, token_embeddings
 from univer.files import replacing, write_text
-from univer.training.devices import mixed_precision, send
 from univer.training.features import FeatureSet
 from univer.training.optimizers import make_optimizers, optimizer_name
 from univer.training.settings import TrainingSettings
-from univer.training.unroll import UnrolledStep, unroll
+from univer.training.unroll import UnrolledStep, send, unroll
 
 # Number of steps whose figures are fetched from the device at once.
 REPORT_EVERY = 10
@@ -227,7 +226,7 @@ class Trainer:
             send(part, self.device) for part in (batch.tokens, batch.features, batch.last, batch.log_total)
         )
         output = self._weight if self.head.config.shares_output else None
-        with mixed_precision(self.head, self.device, self.dtype):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
             with torch.no_grad():
                 logits = nn.functional.linear(last.to(self._weight.dtype), self._weight, self._bias).float()
                 target = (logits - log_total[..., None]).exp_()

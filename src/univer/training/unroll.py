@@ -9,8 +9,14 @@ import torch
 from torch import Tensor
 
 from univer.drafting.eagle.head import EagleHead
-from univer.training.devices import send
 from univer.training.divergence import TargetRows, divergence
+
+
+def send(values: Tensor, device: torch.device) -> Tensor:
+    """Copy from the CPU to a device, asynchronously to a CUDA device."""
+    if device.type == "cuda":
+        return values.pin_memory().to(device, non_blocking=True)
+    return values.to(device)
 
 
 @dataclass(frozen=True)

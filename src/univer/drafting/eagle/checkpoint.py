@@ -13,7 +13,7 @@ from torch import Tensor
 from univer.drafting.eagle.formats import canonical_names, check_kind, from_state, to_state
 from univer.drafting.eagle.head import EagleHead
 from univer.drafting.eagle.settings import read_config, write_config
-from univer.drafting.eagle.weights import read_tensors, tensor_names
+from univer.drafting.eagle.weights import read_tensors
 from univer.files import write_json
 
 
@@ -56,12 +56,11 @@ def load_head(
     config = read_config(where, settings, tensors, layers)
     if config.variant == 1 and _is_copy(tensors.get("lm_head.weight"), output):
         del tensors["lm_head.weight"]
-    state = to_state(where, config, tensors)
-    kinds = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
     with torch.device("meta"):
         head = EagleHead(config)
+    state = to_state(where, head, tensors)
+    kinds = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
     head.load_state_dict(state, assign=True)
-    head.reset_frequencies()
     return head.to(dtype or max(kinds, key=lambda kind: torch.finfo(kind).bits)).eval()
 
 
@@ -85,7 +84,7 @@ def save_head(head: EagleHead, directory: str | Path, notes: Mapping[str, Any] |
 
     path = Path(directory)
     path.mkdir(parents=True, exist_ok=True)
-    save_file(from_state(head.config, head.state_dict()), path / "model.safetensors", {"format": "pt"})
+    save_file(from_state(head), path / "model.safetensors", {"format": "pt"})
     settings = write_config(head.config) | {"torch_dtype": str(head.fc.weight.dtype).removeprefix("torch.")}
     write_json(path / "config.json", settings | dict(notes or {}))
 
@@ -124,6 +123,6 @@ def is_head(directory: str | Path) -> bool:
             return True
         if settings.get("num_hidden_layers", 1) != 1:
             return False
-        return "fc.weight" in {name.removeprefix("model.") for name in tensor_names(path)}
+        return "fc.weight" in canonical_names(read_tensors(path))
     except (OSError, ValueError):
         return False

@@ -61,8 +61,8 @@ class EagleConfig:
         ValueError: the sizes do not fit each other, or a setting is missing or not supported.
 
     Example:
-        >>> EagleConfig(1, 64, 64, 4, 2, 16, 96, 300, 300, (-1,)).groups
-        2
+        >>> EagleConfig(1, 64, 64, 4, 2, 16, 96, 300, 300, (-1,)).reduced
+        False
     """
 
     variant: int
@@ -124,11 +124,6 @@ class EagleConfig:
                 )
         if self.rope_type == "llama3" and table["low_freq_factor"] == table["high_freq_factor"]:
             raise ValueError("rope_scaling of type 'llama3' needs a low_freq_factor other than its high_freq_factor")
-
-    @property
-    def groups(self) -> int:
-        """Number of query heads that share one key head."""
-        return self.heads // self.kv_heads
 
     @property
     def reduced(self) -> bool:

@@ -10,18 +10,17 @@ import torch
 from torch import Tensor
 
 from univer.drafting.eagle.config import EagleConfig
+from univer.drafting.eagle.head import EagleHead
 
 # Parts of a head in the public names. The decoder layer is `layers.0` in EAGLE checkpoints and in the `speculators`
 # layout of EAGLE-3, `midlayer` in those of EAGLE-3 itself and `transformer` in the `speculators` layout of EAGLE.
 LAYER = "layers.0."
 LAYER_SPELLINGS = ("midlayer.", "transformer.")
-PROJECTIONS = tuple(f"{LAYER}self_attn.{part}_proj" for part in "qkv")
-GATES = (LAYER + "mlp.gate_proj", LAYER + "mlp.up_proj")
 # Modules of an `EagleHead`, each with the public ones whose rows it holds.
 MODULES = {
     "fc": ("fc",),
-    "qkv": PROJECTIONS,
-    "gate_up": GATES,
+    "qkv": [f"{LAYER}self_attn.{part}_proj" for part in "qkv"],
+    "gate_up": [LAYER + "mlp.gate_proj", LAYER + "mlp.up_proj"],
     "o_proj": (LAYER + "self_attn.o_proj",),
     "down_proj": (LAYER + "mlp.down_proj",),
     "post_attention_norm": (LAYER + "post_attention_layernorm",),
@@ -32,12 +31,8 @@ MODULES = {
     "feature_norm": ("input_norm",),
     "embed_tokens": ("embed_tokens",),
 }
-# Parameters of an `EagleHead`, each with the public ones that it is made of.
-PARAMETERS = {
-    f"{module}.{kind}": [f"{part}.{kind}" for part in parts]
-    for module, parts in MODULES.items()
-    for kind in ("weight", "bias")
-}
+# The tables of a reduced draft vocabulary, under the same names in an `EagleHead` and in checkpoints.
+TABLES = ("d2t", "t2d")
 # Buffers that older versions saved, and copies of the target's layers that are not needed.
 IGNORED = re.compile(r".*rotary_emb\.inv_freq|verifier_norm\..*|verifier_lm_head\..*")
 MULTI_TOKEN = re.compile(r"(.*\.)?(mtp|nextn|mtp_layers|mtp_block)\..*|.*\.(eh_proj|enorm|hnorm)\.weight")
@@ -83,20 +78,20 @@ def canonical_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return renamed
 
 
-def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state of an `EagleHead` from tensors under canonical names.
+def to_state(where: str, head: EagleHead, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The state of a head from tensors under canonical names.
 
     Args:
         where: the checkpoint, for messages.
-        config: the head's sizes.
+        head: a head of the checkpoint's sizes, perhaps on the device `meta`.
         tensors: the tensors of the checkpoint.
 
     Raises:
         ValueError: a tensor is missing, unknown, or does not have the shape that the settings give.
     """
-    shapes = canonical_shapes(config)
-    unknown = sorted(tensors.keys() - shapes.keys() - {"d2t", "t2d"})
-    missing = sorted(shapes.keys() - tensors.keys())
+    wanted = {name: tensor for name, tensor in canonical_tensors(head).items() if name not in TABLES}
+    unknown = sorted(tensors.keys() - wanted.keys() - {*TABLES})
+    missing = sorted(wanted.keys() - tensors.keys())
     if "lm_head.weight" in unknown:
         raise ValueError(
             f"{where} holds the tensor 'lm_head.weight', but a head of EAGLE or EAGLE-2 has no output layer; only a "
@@ -108,61 +103,39 @@ def to_state(where: str, config: EagleConfig, tensors: Mapping[str, Tensor]) -> 
         )
     if missing:
         raise ValueError(f"{where} lacks the tensor {missing[0]!r}")
-    for name, shape in shapes.items():
-        if tuple(tensors[name].shape) != shape:
+    for name, tensor in wanted.items():
+        if tensors[name].shape != tensor.shape:
             raise ValueError(
-                f"{where}: the tensor {name!r} is {list(tensors[name].shape)}, its settings say {list(shape)}"
+                f"{where}: the tensor {name!r} is {list(tensors[name].shape)}, its settings say {list(tensor.shape)}"
             )
-    state = {}
-    for parameter, public in PARAMETERS.items():
-        if public[0] in shapes:
-            parts = [tensors[name] for name in public]
-            state[parameter] = torch.cat(parts) if len(parts) > 1 else parts[0]
-    return _by_token(state | _vocabulary(where, config, tensors.get("d2t")))
+    found = {**tensors, **_vocabulary(where, head.config, tensors.get("d2t"))}
+    parts = {parameter: [found[name] for name in _names(parameter)] for parameter in head.state_dict()}
+    return _by_token({name: torch.cat(rows) if len(rows) > 1 else rows[0] for name, rows in parts.items()})
 
 
-def from_state(config: EagleConfig, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors under the public names, `midlayer` for EAGLE-3, from the state of an `EagleHead`."""
-    shapes = canonical_shapes(config)
-    tensors = {name: state[name] for name in ("d2t", "t2d") if name in state}
-    for parameter, public in PARAMETERS.items():
-        if parameter in state:
-            tensors |= zip(public, torch.split(state[parameter], [shapes[name][0] for name in public]), strict=True)
-    if config.variant == 3:
+def from_state(head: EagleHead) -> dict[str, Tensor]:
+    """The tensors of a head under the public names, `midlayer` for EAGLE-3."""
+    tensors = canonical_tensors(head)
+    if head.config.variant == 3:
         tensors = {name.replace(LAYER, "midlayer."): tensor for name, tensor in tensors.items()}
     return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
 
 
-def canonical_shapes(config: EagleConfig) -> dict[str, tuple[int, ...]]:
-    """Shape of every tensor of a head but those of the vocabulary, under canonical names."""
-    width, inner, inter = config.hidden_size, config.heads * config.head_dim, config.intermediate_size
-    keys = config.kv_heads * config.head_dim
-    entering = width if config.variant == 1 else 2 * width
-    joined = 2 * width if config.variant == 1 else len(config.features) * config.target_hidden_size
-    shapes: dict[str, tuple[int, ...]] = {"fc.weight": (width, joined)}
-    if config.fc_bias:
-        shapes["fc.bias"] = (width,)
-    for projection, size in zip(PROJECTIONS, (inner, keys, keys), strict=True):
-        shapes[f"{projection}.weight"] = (size, entering)
-        if config.attention_bias:
-            shapes[f"{projection}.bias"] = (size,)
-    shapes[LAYER + "self_attn.o_proj.weight"] = (width, inner)
-    if config.output_bias:
-        shapes[LAYER + "self_attn.o_proj.bias"] = (width,)
-    for gate in GATES:
-        shapes[f"{gate}.weight"] = (inter, width)
-    shapes[LAYER + "mlp.down_proj.weight"] = (width, inter)
-    shapes[LAYER + "post_attention_layernorm.weight"] = (width,)
-    if config.variant == 3:
-        shapes[LAYER + "input_layernorm.weight"] = shapes[LAYER + "hidden_norm.weight"] = (width,)
-        shapes["norm.weight"] = (width,)
-    if not config.shares_output:
-        shapes["lm_head.weight"] = (config.draft_vocab_size, width)
-    if config.norm_before_fc:
-        shapes["input_norm.weight"] = (joined,)
-    if config.own_embeddings:
-        shapes["embed_tokens.weight"] = (config.vocab_size, width)
-    return shapes
+def canonical_tensors(head: EagleHead) -> dict[str, Tensor]:
+    """The tensors of a head under canonical names."""
+    keys = head.config.kv_heads * head.config.head_dim
+    tensors: dict[str, Tensor] = {}
+    for parameter, tensor in head.state_dict().items():
+        names = _names(parameter)
+        sizes = [len(tensor) - 2 * keys, keys, keys] if parameter.startswith("qkv.") else len(tensor) // len(names)
+        tensors |= zip(names, torch.split(tensor, sizes), strict=True)
+    return tensors
+
+
+def _names(parameter: str) -> list[str]:
+    """Canonical names of the tensors that a parameter or a buffer of an `EagleHead` holds."""
+    module, _, kind = parameter.rpartition(".")
+    return [f"{part}.{kind}" for part in MODULES[module]] if module else [parameter]
 
 
 def _by_token(state: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -9,9 +9,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from univer.drafting.eagle.config import EagleConfig
-from univer.drafting.eagle.rotary import frequencies, rotate, rotation
+from univer.drafting.eagle.rotary import frequencies, rotate
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+class Norm(nn.RMSNorm):
+    """An RMS norm that computes in the precision of its weights, whatever autocast makes of its input."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The normalised input, in the shape of the input."""
+        return super().forward(x.to(self.weight.dtype))
 
 
 class EagleHead(nn.Module):
@@ -31,11 +39,12 @@ class EagleHead(nn.Module):
     Attributes:
         d2t: int64 `[D]` for a reduced draft vocabulary, else None: draft token `i` is target token `i + d2t[i]`.
         t2d: bool `[V]` likewise: whether a target token is in the draft vocabulary.
+        speeds: rotary frequencies, see `frequencies`. They are not a buffer, so that they stay in float32 when the head
+            is converted: far positions would coincide in bfloat16.
     """
 
     d2t: Tensor | None
     t2d: Tensor | None
-    speeds: Tensor
 
     def __init__(self, config: EagleConfig) -> None:
         super().__init__()
@@ -63,23 +72,10 @@ class EagleHead(nn.Module):
         self.register_buffer("t2d", torch.zeros(config.vocab_size, dtype=torch.bool) if reduced else None)
         if reduced:
             self.set_vocabulary(range(config.draft_vocab_size))
-        self.register_buffer("speeds", torch.empty(config.head_dim // 2), persistent=False)
-        self.reset_frequencies()
-
-    def _norm(self, width: int) -> nn.RMSNorm:
-        return nn.RMSNorm(width, eps=self.config.rms_norm_eps)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> EagleHead:
-        """Move or convert the head; rotary angles stay in float32, as far positions would coincide in bfloat16."""
-        speeds = self.speeds
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self.speeds = speeds.to(self.speeds.device)
-        return self
-
-    def reset_frequencies(self) -> None:
-        """Compute the rotary frequencies, for instance after the head was created on the device `meta`."""
-        config = self.config
         self.speeds = frequencies(config.head_dim, config.rope_theta, config.rope_scaling)
+
+    def _norm(self, width: int) -> Norm:
+        return Norm(width, eps=self.config.rms_norm_eps)
 
     def set_vocabulary(self, tokens: Sequence[int]) -> None:
         """Set the target tokens that the rows of the output layer score.
@@ -160,7 +156,8 @@ class EagleHead(nn.Module):
         batch, count, _ = entering.shape
         qkv = self.qkv(entering).view(batch, count, -1, config.head_dim)
         turning = config.heads + config.kv_heads
-        turned = rotate(qkv[:, :, :turning], *rotation(self.speeds, positions, qkv.dtype)).transpose(1, 2)
+        self.speeds = self.speeds.to(positions.device)
+        turned = rotate(qkv[:, :, :turning], positions, self.speeds).transpose(1, 2)
         values = qkv[:, :, turning:].transpose(1, 2)
         mixed = attend(turned[:, : config.heads], turned[:, config.heads :], values)
         middle = residual + self.o_proj(mixed.transpose(1, 2).reshape(batch, count, -1))

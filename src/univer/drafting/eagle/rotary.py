@@ -29,7 +29,8 @@ def frequencies(head_dim: int, theta: float, scaling: Mapping[str, Any] | None =
         >>> frequencies(4, 10000.0)
         tensor([1.0000, 0.0100])
     """
-    speeds = 1.0 / theta ** (torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
+    # On the CPU, also where a head is created on the device `meta`.
+    speeds = 1.0 / theta ** (torch.arange(0, head_dim, 2, dtype=torch.float32, device="cpu") / head_dim)
     kind = scaling.get("rope_type", scaling.get("type", "default")) if scaling else "default"
     if scaling is None or kind == "default":
         return speeds
@@ -42,31 +43,18 @@ def frequencies(head_dim: int, theta: float, scaling: Mapping[str, Any] | None =
     return speeds * (kept + (1 - kept) / factor)
 
 
-def rotation(speeds: Tensor, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Cosines and sines for `rotate`.
-
-    Args:
-        speeds: `[d / 2]`, radians per position.
-        positions: `[b, n]`.
-        dtype: dtype of the result; the angles are computed in float32.
-
-    Returns:
-        Two tensors `[b, n, 1, d / 2]`, which broadcast over heads.
-    """
-    angles = (positions[..., None].float() * speeds)[..., None, :]
-    return angles.cos().to(dtype), angles.sin().to(dtype)
-
-
-def rotate(states: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """Turn the pairs of channels (j, j + d / 2) of queries or keys by their angles.
+def rotate(states: Tensor, positions: Tensor, speeds: Tensor) -> Tensor:
+    """Turn the pairs of channels (j, j + d / 2) of queries or keys by their angles, which are computed in float32.
 
     Args:
         states: `[b, n, h, d]`.
-        cosines: `[b, n, 1, d / 2]`.
-        sines: likewise.
+        positions: `[b, n]`.
+        speeds: `[d / 2]`, radians per position.
 
     Returns:
         `[b, n, h, d]`.
     """
+    angles = (positions[..., None].float() * speeds)[..., None, :]
+    cosines, sines = angles.cos().to(states.dtype), angles.sin().to(states.dtype)
     first, second = states.chunk(2, -1)
     return torch.cat((first * cosines - second * sines, second * cosines + first * sines), -1)

@@ -9,9 +9,16 @@ from typing import Any
 
 from torch import Tensor
 
-from univer.drafting.eagle.config import LAST, EagleConfig, middle_layers, rope_settings, rope_tables
+from univer.drafting.eagle.config import LAST, SIZES, EagleConfig, middle_layers, rope_settings, rope_tables
 from univer.drafting.eagle.formats import LAYER
 
+# Public names of fields of `EagleConfig`, where they differ, and the fields that are written beside the sizes.
+PUBLIC = {
+    "heads": "num_attention_heads",
+    "kv_heads": "num_key_value_heads",
+    "max_positions": "max_position_embeddings",
+}
+WRITTEN = ("rms_norm_eps", "rope_theta", "rope_scaling", "attention_bias", "max_positions")
 # Settings of which one value is supported.
 FIXED: dict[str, Any] = {
     "hidden_act": "silu",
@@ -122,31 +129,13 @@ def _read(settings: Mapping[str, Any], tensors: Mapping[str, Tensor], layers: in
 
 def write_config(config: EagleConfig) -> dict[str, Any]:
     """The `config.json` of a head, in the public EAGLE-3 naming."""
-    settings: dict[str, Any] = {
-        "architectures": ["LlamaForCausalLMEagle3" if config.variant == 3 else "LlamaForCausalLMEagle"],
-        "model_type": "llama",
-        "num_hidden_layers": 1,
-        "hidden_act": "silu",
-        "hidden_size": config.hidden_size,
-        "target_hidden_size": config.target_hidden_size,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.kv_heads,
-        "head_dim": config.head_dim,
-        "intermediate_size": config.intermediate_size,
-        "vocab_size": config.vocab_size,
-        "draft_vocab_size": config.draft_vocab_size,
-        "rms_norm_eps": config.rms_norm_eps,
-        "rope_theta": config.rope_theta,
-        "rope_scaling": dict(config.rope_scaling) if config.rope_scaling else None,
-        "attention_bias": config.attention_bias,
-        "max_position_embeddings": config.max_positions,
-        "tie_word_embeddings": False,
-    }
+    kind = "LlamaForCausalLMEagle3" if config.variant == 3 else "LlamaForCausalLMEagle"
+    settings = {"architectures": [kind], "model_type": "llama", "num_hidden_layers": 1, "hidden_act": "silu"}
+    settings |= {PUBLIC.get(name, name): getattr(config, name) for name in (*SIZES, *WRITTEN)}
+    settings["tie_word_embeddings"] = False
     if config.variant == 3:
-        settings["eagle_aux_hidden_state_layer_ids"] = list(config.features)
-        settings["norm_before_residual"] = config.norm_before_residual
-        settings["norm_before_fc"] = config.norm_before_fc
-        settings["norm_output"] = config.norm_output
+        settings[LAYER_IDS] = list(config.features)
+        settings |= {name: getattr(config, name) for name in ("norm_before_residual", "norm_before_fc", "norm_output")}
         settings["has_lm_head"] = not config.target_output
     return settings
 

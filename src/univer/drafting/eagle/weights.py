@@ -28,15 +28,6 @@ def read_tensors(directory: Path) -> dict[str, Tensor]:
     return {name: tensor for path in weight_files(directory) for name, tensor in _read(path).items()}
 
 
-def tensor_names(directory: Path) -> list[str]:
-    """Names of the tensors of a checkpoint, without reading the tensors where the format allows.
-
-    Raises:
-        ValueError: as `read_tensors`.
-    """
-    return [name for path in weight_files(directory) for name in _read(path, names_only=True)]
-
-
 def weight_files(directory: Path) -> list[Path]:
     """The files that hold a checkpoint's tensors.
 
@@ -56,17 +47,16 @@ def weight_files(directory: Path) -> list[Path]:
     raise ValueError(f"{directory} holds no weights: neither {' nor '.join(FILES)}, nor an index of their parts")
 
 
-def _read(path: Path, *, names_only: bool = False) -> dict[str, Tensor]:
-    """The tensors of a file by name; with `names_only` those of safetensors are left empty."""
+def _read(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name."""
     if path.suffix == ".safetensors":
         try:
-            from safetensors import SafetensorError, safe_open
+            from safetensors import SafetensorError
+            from safetensors.torch import load_file
         except ImportError as error:
             raise ValueError(f"reading {path.name} needs more packages: pip install 'univer[all]'") from error
         try:
-            with safe_open(path, "pt") as file:
-                names = list(file.keys())
-                return {name: torch.empty(0) if names_only else file.get_tensor(name) for name in names}
+            return load_file(path)
         except SafetensorError as error:
             raise ValueError(f"{path} cannot be read as safetensors: {error}") from error
     try:
