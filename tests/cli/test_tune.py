@@ -104,8 +104,9 @@ def test_compare_takes_the_file(tuned: Path, endless_directory: Path, capsys: py
     assert main(["compare", *where, "--tuned", str(tuned), *quick]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["settings"]["draft"] == "skip=1"
-    assert "univer" in {row["name"] for row in found["rows"]}
-    assert {row["tree"] for row in found["rows"]} == {json.loads(tuned.read_text())["tree"]}
+    rows = found["summary"]["rows"]
+    assert "univer" in {row["method"] for row in rows}
+    assert {row["tree"] for row in rows} == {json.loads(tuned.read_text())["tree"]}
 
 
 @pytest.mark.parametrize(
