@@ -119,8 +119,8 @@ def main() -> None:
         drafted, targets = examples[method]
         ways[f"{method} ({order})"] = partial(verify, drafted, targets, method, order=order)
     logits = examples["univer"][1].log().clamp_(min=-80).bfloat16()
-    ways["logits to distributions"] = lambda: Sampling().laws(logits)
-    ways["logits to distributions, top-p 0.9"] = lambda: Sampling(top_p=0.9).laws(logits)
+    ways["logits to distributions"] = lambda: Sampling().distributions(logits)
+    ways["logits to distributions, top-p 0.9"] = lambda: Sampling(top_p=0.9).distributions(logits)
 
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for round_number in range(args.rounds + 1):

@@ -17,7 +17,7 @@ GROWTHS = [("2x3", "swor"), ("2x3", "greedy"), ("3x2", "swor"), ("2x4", "fixed")
 
 def drafted(repeated: bool):
     generator = torch.Generator()
-    request = DraftRequest(61, torch.device("cpu"), Sampling().laws, generator, True, 90, repeated=repeated)
+    request = DraftRequest(61, torch.device("cpu"), Sampling().distributions, generator, True, 90, repeated=repeated)
     session = IndependentDraft(tiny("llama")).start(request)
     assert session.concurrent == repeated
     trees = []

@@ -15,7 +15,9 @@ def session(vocabulary: int = 100, **settings: Any) -> AutomatonSession:
     source = AutomatonSource(**settings)
     assert isinstance(source, GuessSource)
     return source.start(
-        DraftRequest(vocabulary, torch.device("cpu"), Sampling().laws, torch.Generator(), True, max_length=1000)
+        DraftRequest(
+            vocabulary, torch.device("cpu"), Sampling().distributions, torch.Generator(), True, max_length=1000
+        )
     )
 
 

@@ -47,7 +47,7 @@ def propose(sources, tree="4x1", law="greedy", seed=0, model=None):
     draft = CombinedDraft(IndependentDraft(model or TableModel(ROW.expand(5, 5)), name="table"), sources)
     assert isinstance(draft, Draft)
     generator = torch.Generator().manual_seed(seed)
-    session = draft.start(DraftRequest(5, torch.device("cpu"), Sampling().laws, generator, True, 100))
+    session = draft.start(DraftRequest(5, torch.device("cpu"), Sampling().distributions, generator, True, 100))
     policy = Static(parse_shape(tree, law)) if isinstance(tree, str) else tree
     return complete(session.propose([1], policy.start(law, greedy=False).begin(9)))
 
@@ -89,7 +89,7 @@ def test_sampled_children_come_from_the_row_without_all_fixed_ones(seed):
 def test_without_a_guess_nothing_changes():
     model = TableModel(torch.softmax(torch.randn(5, 5, generator=torch.Generator().manual_seed(3)), -1))
     plain = IndependentDraft(model).start(
-        DraftRequest(5, torch.device("cpu"), Sampling().laws, torch.Generator().manual_seed(7), True, 100)
+        DraftRequest(5, torch.device("cpu"), Sampling().distributions, torch.Generator().manual_seed(7), True, 100)
     )
     expected = complete(plain.propose([1], StaticGrowth(parse_shape("3x3", "mixed"))))
     assert propose([Told()], "3x3", "mixed", 7, model).tokens.tolist() == expected.tokens.tolist()

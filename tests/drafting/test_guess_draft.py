@@ -34,7 +34,9 @@ class Scripted(GuessSource, GuessSession):
 
 
 def propose(draft: GuessDraft, text: list[int], tree: str):
-    session = draft.start(DraftRequest(100, torch.device("cpu"), Sampling().laws, torch.Generator(), True, 1000))
+    session = draft.start(
+        DraftRequest(100, torch.device("cpu"), Sampling().distributions, torch.Generator(), True, 1000)
+    )
     return session.propose(text, StaticGrowth(parse_shape(tree, "fixed")))
 
 

@@ -24,7 +24,7 @@ def start(model, vocabulary=61, seed=0, sampling=None, limit=90, repeated=False)
     draft = IndependentDraft(model)
     assert isinstance(draft, Draft)
     generator = torch.Generator().manual_seed(seed)
-    laws = (sampling or Sampling()).laws
+    laws = (sampling or Sampling()).distributions
     return draft.start(DraftRequest(vocabulary, torch.device("cpu"), laws, generator, True, limit, repeated=repeated))
 
 

@@ -19,7 +19,9 @@ def propose(text, tree="chain-4", vocabulary=100, **lengths):
 def session(vocabulary=100, **lengths):
     draft = GuessDraft([LookupSource(**lengths)])
     assert isinstance(draft, Draft)
-    return draft.start(DraftRequest(vocabulary, torch.device("cpu"), Sampling().laws, torch.Generator(), True, 1000))
+    return draft.start(
+        DraftRequest(vocabulary, torch.device("cpu"), Sampling().distributions, torch.Generator(), True, 1000)
+    )
 
 
 def test_what_followed_the_last_tokens_is_proposed():
@@ -79,7 +81,7 @@ def test_lengths_out_of_order_are_refused(lengths):
 
 
 def test_below_a_token_that_no_occurrence_agrees_with_the_end_of_the_path_is_looked_up():
-    found = LookupSource().start(DraftRequest(100, None, Sampling().laws, torch.Generator(), True, 1000))
+    found = LookupSource().start(DraftRequest(100, None, Sampling().distributions, torch.Generator(), True, 1000))
     text = [1, 2, 3, 4, 9, 7, 8, 1, 2]
     assert [guess.token for guess in found.guesses(text, [3])] == [4]
     assert [guess.token for guess in found.guesses(text, [7])] == [8]
@@ -88,7 +90,9 @@ def test_below_a_token_that_no_occurrence_agrees_with_the_end_of_the_path_is_loo
 
 
 def test_confidence_is_the_share_of_the_occurrences_shrunk_by_what_matched():
-    found = LookupSource(longest=2).start(DraftRequest(100, None, Sampling().laws, torch.Generator(), True, 1000))
+    found = LookupSource(longest=2).start(
+        DraftRequest(100, None, Sampling().distributions, torch.Generator(), True, 1000)
+    )
     text = [1, 2, 5, 1, 2, 6, 1, 2, 5, 1, 2]
     assert [(guess.token, guess.confidence) for guess in found.guesses(text, [])] == [
         (5, confidence(2, 3, 2)),

@@ -12,7 +12,7 @@ from univer.drafting.guesses import Guess, confidence
 from univer.drafting.shared_text import LONGEST_MATCH, SharedText
 from univer.engine import Sampling
 
-REQUEST = DraftRequest(100, torch.device("cpu"), Sampling().laws, torch.Generator(), True, max_length=1000)
+REQUEST = DraftRequest(100, torch.device("cpu"), Sampling().distributions, torch.Generator(), True, max_length=1000)
 
 
 def test_nothing_is_matched_across_two_texts() -> None:

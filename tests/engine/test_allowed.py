@@ -82,7 +82,7 @@ def test_fault_26_the_law_is_that_of_the_allowed_tokens(method, tree):
             row = counts[before, last]
             assert row[allowed].sum() == row.sum(), "a token that is not allowed was emitted"
             if len(allowed) > 1 and row.sum() > 30:
-                law = Sampling().laws(target.logits[last][None])[0, allowed].double()
+                law = Sampling().distributions(target.logits[last][None])[0, allowed].double()
                 assert chisquare(row[allowed].double(), law / law.sum() * row.sum()).pvalue > 1e-4 / V**2
 
 

@@ -49,7 +49,7 @@ def table(seed, size=V):
 
 def law_after(model, before, last, sampling):
     scores = Twist()(torch.tensor([[before, last]]), model.logits[last][None].clone())
-    return sampling.laws(scores)[0].double()
+    return sampling.distributions(scores)[0].double()
 
 
 DRAFTS = {
@@ -109,7 +109,7 @@ def test_the_law_of_a_round_by_enumeration(drafts_see_them):
     request = DraftRequest(
         V,
         torch.device("cpu"),
-        Sampling().laws,
+        Sampling().distributions,
         torch.Generator().manual_seed(0),
         True,
         10**6,
@@ -121,7 +121,7 @@ def test_the_law_of_a_round_by_enumeration(drafts_see_them):
     for _ in range(trees):
         tree = complete(session.propose(committed, StaticGrowth(shape)))
         paths = [tree.tokens[tree.topology.path(node)].tolist() if node else [] for node in range(len(tree))]
-        laws = Sampling().laws(own(committed, paths, target.logits[tree.tokens]).scores)
+        laws = Sampling().distributions(own(committed, paths, target.logits[tree.tokens]).scores)
         outcome = outcome_law(tree, laws.double(), "univer")
         for node, path in enumerate(paths):
             for token in range(V):
@@ -316,7 +316,9 @@ def test_what_the_target_may_not_say_is_not_drafted():
 
     def drafted(processors):
         applied = processors and processors.scores
-        request = DraftRequest(61, torch.device("cpu"), Sampling().laws, generator, True, 64, processors=applied)
+        request = DraftRequest(
+            61, torch.device("cpu"), Sampling().distributions, generator, True, 64, processors=applied
+        )
         with torch.inference_mode():
             return complete(
                 IndependentDraft(near_copy("llama"))
@@ -343,7 +345,9 @@ def test_rows_of_a_reduced_vocabulary_are_processed_by_the_tokens_of_their_colum
 
     columns = DraftVocabulary(torch.tensor([1, 3]), 5)
     applied = BranchProcessors([force], EOS).scores
-    request = DraftRequest(5, torch.device("cpu"), Sampling().laws, torch.Generator(), True, 64, processors=applied)
+    request = DraftRequest(
+        5, torch.device("cpu"), Sampling().distributions, torch.Generator(), True, 64, processors=applied
+    )
     logits = torch.tensor([[0.0, 2.0]])
     inside = request.rows(logits, "draft", [4, 1], TreeBuilder(1, "mixed", columns), [0])
     assert inside.tolist() == [[1, 0]]

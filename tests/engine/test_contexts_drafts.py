@@ -50,7 +50,9 @@ def alone(draft, place, growth, sampling, seed):
     policy, law = growth
     generator = torch.Generator()
     session = draft.start(
-        DraftRequest(VOCABULARY, runner.device, sampling.laws, generator, True, len(TEXT.tokens) + 3, runner.features)
+        DraftRequest(
+            VOCABULARY, runner.device, sampling.distributions, generator, True, len(TEXT.tokens) + 3, runner.features
+        )
     )
     generator.manual_seed(seed)
     grower = policy.start(law, greedy=sampling.greedy)
@@ -79,6 +81,6 @@ def test_every_tree_is_as_if_drafted_alone_and_every_row_the_target_s(name, temp
             paths.append([*paths[parent], int(tree.tokens[node])] if node else list(TEXT.tokens[: context.place]))
             logits = tiny("llama")(input_ids=torch.tensor([paths[node]])).logits[0, -1]
             torch.testing.assert_close(
-                context.target[node], sampling.laws(logits[None], "here")[0], atol=1e-5, rtol=1e-4
+                context.target[node], sampling.distributions(logits[None], "here")[0], atol=1e-5, rtol=1e-4
             )
     assert nodes > len(TEXT.places) * 2 * len(TREES)

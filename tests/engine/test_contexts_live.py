@@ -13,7 +13,7 @@ from univer.bench.rows import rows_for
 from univer.drafting.independent import IndependentDraft
 from univer.engine import generate
 from univer.engine.contexts import ContextSettings, SampledText, drafted_trees
-from univer.engine.decision import SampledDecision
+from univer.engine.verification import SamplingVerifier
 from univer.tree import DraftTree
 from univer.verdict import end_distribution
 
@@ -30,13 +30,13 @@ PROMPTS = torch.tensor([[3, 14, 15, 9, 26, 5]]).expand(3, -1)
 def test_a_round_and_its_context_are_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Children of membership's law are fixed: the tree depends on the text alone, and can be compared node by node."""
     seen: dict[int, list[tuple[DraftTree, torch.Tensor]]] = {}
-    decide = SampledDecision.__call__
+    decide = SamplingVerifier.__call__
 
-    def watched(self: SampledDecision, tree: DraftTree, logits: torch.Tensor, clock: Any, step: str) -> Any:
-        seen.setdefault(id(self), []).append((tree, self.sampling.laws(logits, step)))
+    def watched(self: SamplingVerifier, tree: DraftTree, logits: torch.Tensor, clock: Any, step: str) -> Any:
+        seen.setdefault(id(self), []).append((tree, self.sampling.distributions(logits, step)))
         return decide(self, tree, logits, clock, step)
 
-    monkeypatch.setattr(SampledDecision, "__call__", watched)
+    monkeypatch.setattr(SamplingVerifier, "__call__", watched)
     draft = DRAFTS[name]()
     [row] = rows_for(["2x3"], ["membership"])
     result = generate(

@@ -73,7 +73,7 @@ def test_criteria_of_transformers_end_the_text_where_they_do_there(draft):
 def test_criteria_see_the_scores_of_all_new_tokens_where_these_are_kept():
     watch = Watch(len(PROMPT) + 7)
     result = run(OracleDraft(reference(), [2, 0, 5]), stopping_criteria=[watch], output_scores=True)
-    [account] = result.accounts
+    [account] = result.outputs
     assert [len(rows) for rows in watch.rows] == list(range(1, 8))
     assert all(torch.equal(mine[0], theirs) for mine, theirs in zip(watch.rows[-1], account.scores, strict=True))
 

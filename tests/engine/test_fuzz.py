@@ -119,8 +119,8 @@ class Proposing(ScriptedDraft):
 def prefix_tables(case: Round, sampling, draft_sampling, length):
     """The model as tables over prefixes that follow token 0."""
     size = case.vocabulary
-    target = sampling.laws(case.laws(0).log().float())
-    draft = draft_sampling.laws(case.laws(1).log().float())
+    target = sampling.distributions(case.laws(0).log().float())
+    draft = draft_sampling.distributions(case.laws(1).log().float())
     last = (np.arange(models.first_prefix(size, length)) - 1) % size
     last[0] = 0
     rows = torch.from_numpy(last)

@@ -109,7 +109,7 @@ def test_fault_04_settings_hold_for_every_token(temperature):
     law = torch.tensor([0.5, 0.3, 0.15, 0.05])
     draft = TableModel(torch.tensor([0.1, 0.1, 0.1, 0.7]).expand(4, 4))
     settings = {"temperature": temperature, "top_p": 0.75}
-    expected = Sampling(**settings).laws(law.log()[None])
+    expected = Sampling(**settings).distributions(law.log()[None])
     assert expected[0, 3] == 0
     for draft_sampling in (None, Sampling()):
         result = long_text(TableModel(law.expand(4, 4)), draft, draft_sampling=draft_sampling, **settings)
@@ -144,7 +144,7 @@ def test_fault_24_vocabularies_of_other_sizes(draft_size, target_size):
 
 def test_the_rows_of_a_tree_are_the_laws_the_draft_had_at_its_nodes():
     draft, sampling = near_copy("mistral"), Sampling(temperature=0.8, top_p=0.9)
-    request = DraftRequest(61, torch.device("cpu"), sampling.laws, torch.Generator().manual_seed(0), True, 64)
+    request = DraftRequest(61, torch.device("cpu"), sampling.distributions, torch.Generator().manual_seed(0), True, 64)
     session = IndependentDraft(draft).start(request)
     committed = [3, 14, 15, 9, 26, 5, 35, 8]
     with torch.inference_mode():
@@ -154,7 +154,7 @@ def test_the_rows_of_a_tree_are_the_laws_the_draft_had_at_its_nodes():
         for node, row in tree.draft_laws.items():
             path = path_to(node, tree.parents, tokens)
             logits = draft(input_ids=torch.tensor([committed[:-1] + path])).logits[0, -1:]
-            torch.testing.assert_close(row, sampling.laws(logits)[0], atol=1e-4, rtol=0)
+            torch.testing.assert_close(row, sampling.distributions(logits)[0], atol=1e-4, rtol=0)
 
 
 def test_the_exact_outcome_law_of_an_engine_round_averages_to_the_target():
@@ -162,7 +162,7 @@ def test_the_exact_outcome_law_of_an_engine_round_averages_to_the_target():
     laws = random_laws(13).float()
     draft, trees = TableModel(random_laws(14)), 1000
     request = DraftRequest(
-        VOCABULARY, torch.device("cpu"), Sampling().laws, torch.Generator().manual_seed(0), True, 10**6
+        VOCABULARY, torch.device("cpu"), Sampling().distributions, torch.Generator().manual_seed(0), True, 10**6
     )
     shape = parse_shape("2x1", methods()["univer"].draft_law)
     session = IndependentDraft(draft).start(request)

@@ -34,8 +34,8 @@ def assert_same(account, other):
 def test_fault_30_greedy_texts_report_what_plain_decoding_and_transformers_report(draft, settings):
     draft = near_copy("llama", 0.2) if draft == "near" else draft
     result = run(draft, temperature=0, **settings)
-    [account] = result.accounts
-    assert_same(account, run(None, temperature=0, **settings).accounts[0])
+    [account] = result.outputs
+    assert_same(account, run(None, temperature=0, **settings).outputs[0])
     ids = torch.tensor([PROMPT])
     theirs = tiny("llama").generate(
         ids,
@@ -58,7 +58,7 @@ def test_fault_30_greedy_texts_report_what_plain_decoding_and_transformers_repor
 
 def test_fault_30_sampled_texts_report_the_rows_of_their_own_prefixes():
     result = run(near_copy("llama", 0.2), **SETTINGS)
-    [account], text = result.accounts, result.texts[0]
+    [account], text = result.outputs, result.texts[0]
     assert result.stats.accepted > 2
     with torch.no_grad():
         rows = tiny("llama")(torch.tensor([text])).logits[0, len(PROMPT) - 1 : -1]
@@ -92,8 +92,8 @@ def test_fault_30_rejected_siblings_leave_no_entry():
     text = result.texts[0]
     assert result.stats.rounds[0].accepted == 2
     expected = [float(laws[before, token].log()) for before, token in pairwise(text)]
-    assert [entry.logprob for entry in result.accounts[0].logprobs] == pytest.approx(expected, abs=1e-5)
-    assert all(entry.top == {} for entry in result.accounts[0].logprobs)
+    assert [entry.logprob for entry in result.outputs[0].logprobs] == pytest.approx(expected, abs=1e-5)
+    assert all(entry.top == {} for entry in result.outputs[0].logprobs)
 
 
 def test_steps_hold_the_entries_of_their_tokens_and_a_stop_cuts_them():
@@ -103,23 +103,23 @@ def test_steps_hold_the_entries_of_their_tokens_and_a_stop_cuts_them():
     generation = generate_rounds(tiny("llama"), near_copy("llama", 0.2), torch.tensor([PROMPT]), **options)
     steps = list(generation)
     for step in steps:
-        assert [entry.token for entry in step.account.logprobs] == step.tokens
-        assert len(step.account.scores) == len(step.account.logits) == len(step.tokens)
-    [account] = generation.result.accounts
+        assert [entry.token for entry in step.outputs.logprobs] == step.tokens
+        assert len(step.outputs.scores) == len(step.outputs.logits) == len(step.tokens)
+    [account] = generation.result.outputs
     assert [entry.token for entry in account.logprobs] == generation.committed[len(PROMPT) :]
     assert account.logprobs[-1].token == eos
 
 
 def test_no_more_likely_tokens_are_kept_than_there_are():
-    [account] = run(None, logprobs=9999).accounts
+    [account] = run(None, logprobs=9999).outputs
     assert {len(entry.top) for entry in account.logprobs} == {VOCABULARY}
 
 
 def test_nothing_is_kept_that_was_not_asked_for():
     result = run(near_copy("llama"), logprobs=False, output_scores=False, output_logits=False)
-    [account] = result.accounts
+    [account] = result.outputs
     assert (account.logprobs, account.scores, account.logits) == (None, None, None)
-    [account] = run(near_copy("llama"), logprobs=0, output_scores=False).accounts
+    [account] = run(near_copy("llama"), logprobs=0, output_scores=False).outputs
     assert account.scores is None
     assert len(account.logits) == len(account.logprobs) == 14
 
@@ -128,11 +128,11 @@ def test_each_text_of_a_batch_has_its_own():
     ids = torch.tensor([PROMPT, PROMPT[::-1]])
     options = {"temperature": 0, "max_new_tokens": 9, "eos_token_id": None} | WANTED
     together = generate(tiny("llama"), near_copy("llama", 0.2), ids, tree="2x3", **options)
-    for prompt, account in zip(ids, together.accounts, strict=True):
-        assert_same(account, plain(tiny("llama"), prompt[None], **options).accounts[0])
+    for prompt, account in zip(ids, together.outputs, strict=True):
+        assert_same(account, plain(tiny("llama"), prompt[None], **options).outputs[0])
 
 
 def test_rows_can_be_worked_on_after_the_run():
-    [account] = run("lookup").accounts
+    [account] = run("lookup").outputs
     account.logits[0] += 1
     assert not account.scores[0].is_inference()

@@ -14,14 +14,14 @@ PROMPT = torch.tensor([[3, 14, 15]])
 
 def test_the_draft_has_the_settings_of_the_target_by_default():
     options = Options(temperature=0.7, top_k=5, top_p=0.9, min_p=0.1)
-    assert options.draft_laws == options.sampling == Sampling(0.7, 5, 0.9, 0.1)
-    assert Options(temperature=0.7, top_k=5, draft_temperature=1.2).draft_laws == Sampling(1.2, 5)
-    assert Options(temperature=0.7, draft_sampling=Sampling(top_k=3)).draft_laws == Sampling(top_k=3)
+    assert options.effective_draft_sampling == options.sampling == Sampling(0.7, 5, 0.9, 0.1)
+    assert Options(temperature=0.7, top_k=5, draft_temperature=1.2).effective_draft_sampling == Sampling(1.2, 5)
+    assert Options(temperature=0.7, draft_sampling=Sampling(top_k=3)).effective_draft_sampling == Sampling(top_k=3)
 
 
 @pytest.mark.parametrize("draft_temperature", [None, 0, 1])
 def test_at_temperature_0_the_draft_ranks_by_its_untempered_law(draft_temperature):
-    assert Options(temperature=0, top_k=1, draft_temperature=draft_temperature).draft_laws == Sampling()
+    assert Options(temperature=0, top_k=1, draft_temperature=draft_temperature).effective_draft_sampling == Sampling()
     stats = generate(
         tiny("llama"), near_copy("llama"), PROMPT, temperature=0, draft_temperature=draft_temperature, tree="3x2"
     ).stats

@@ -59,7 +59,7 @@ def test_fault_11_stop_strings_across_rounds_and_inside_tokens(stop_strings, end
     text = result.texts[0]
     assert TOKENIZER.decode(text) == LINE[: LINE.index(end) + len(end)]
     assert result.stats.stopped_by == "stop_string"
-    assert result.stats.new_tokens == len(text) - 5 == len(result.accounts[0].logprobs)
+    assert result.stats.new_tokens == len(text) - 5 == len(result.outputs[0].logprobs)
     assert streamer.tokens == text
     assert streamer.ends == 1
     if result.stats.rounds:

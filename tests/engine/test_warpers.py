@@ -68,7 +68,7 @@ def test_masks_and_scores_equal_those_of_transformers(kind, settings):
 @pytest.mark.parametrize("kind", ["plain", "holes", "flat"])
 def test_fault_28_every_temperature_gives_laws(temperature, kind):
     logits = logits_like(kind)
-    laws = Sampling(temperature=temperature).laws(logits)
+    laws = Sampling(temperature=temperature).distributions(logits)
     assert laws.dtype == torch.float32
     torch.testing.assert_close(laws.sum(-1), torch.ones(len(laws)))
     assert (laws[logits == -math.inf] == 0).all()
@@ -79,8 +79,8 @@ def test_fault_28_every_temperature_gives_laws(temperature, kind):
 
 def test_fault_28_top_k_of_one_is_greedy():
     logits = logits_like("plain")
-    laws = Sampling(top_k=1).laws(logits)
-    assert torch.equal(laws, Sampling(temperature=0).laws(logits))
+    laws = Sampling(top_k=1).distributions(logits)
+    assert torch.equal(laws, Sampling(temperature=0).distributions(logits))
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_rows_that_are_no_laws_name_the_step(settings, bad):
     logits = logits_like("plain", rows=3, size=20)
     logits[1, 4] = bad
     with pytest.raises(ValueError, match="round 5: row 1 of the logits"):
-        Sampling(**settings).laws(logits, "round 5")
+        Sampling(**settings).distributions(logits, "round 5")
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 0}, {"top_p": 0.9}])
 def test_rows_without_any_token_name_the_step(settings):
     with pytest.raises(ValueError, match="round 5: row 0 of the logits"):
-        Sampling(**settings).laws(torch.full((2, 8), -math.inf), "round 5")
+        Sampling(**settings).distributions(torch.full((2, 8), -math.inf), "round 5")
 
 
 def test_greedy_ties_fall_as_in_transformers():
@@ -138,4 +138,4 @@ def test_greedy_ties_fall_as_in_transformers():
 
 def test_fault_08_half_precision_logits_give_float32_laws():
     logits = logits_like("plain").bfloat16()
-    assert torch.equal(Sampling().laws(logits), logits.float().softmax(-1))
+    assert torch.equal(Sampling().distributions(logits), logits.float().softmax(-1))

@@ -24,14 +24,14 @@ def _timings(law: str, max_nodes: int, noise: float = 0.0) -> Timings:
             "prefill": 0.0,
             "draft": 3.0 + sum(map(_level, widths[1:])),
             "target": 10.0 + nodes + 1,
-            "laws": 0.1 * (nodes + 1),
+            "distributions": 0.1 * (nodes + 1),
             "verification": 0.5 * sum(widths),
             "cache": 0.25,
         }
         # A disturbance in two of five repeats leaves the medians alone.
         seconds = {phase: value + noise * (repeat < 2) for phase, value in seconds.items()}
         timings.rounds.append(TreeRecord(0, nodes, widths, (), seconds))
-        timings.plain.append({"target": 11.0, "laws": 0.1, "verification": 0.5, "cache": 0.25})
+        timings.plain.append({"target": 11.0, "distributions": 0.1, "verification": 0.5, "cache": 0.25})
     timings.prefills.append((10, TreeRecord(0, 2, (1, 1), (), {"prefill": 20.0, "draft": 3.0 + _level(1) + 4.0})))
     timings.prefills.append((30, TreeRecord(0, 1, (1,), (), {"prefill": 60.0, "draft": 3.0 + 12.0})))
     return timings

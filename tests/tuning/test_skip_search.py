@@ -12,7 +12,7 @@ from univer.training.samples import sample_texts
 from univer.tuning.skip_search import SkipSearch, Text, pass_seconds
 from univer.tuning.skip_set import best_chain, skip_text
 
-LAWS = Sampling(temperature=0.7).laws
+LAWS = Sampling(temperature=0.7).distributions
 PROMPTS = [[1, 40, 41, 42], [1, 50, 51], [1, 60, 61, 62, 63, 64]]
 
 

@@ -172,7 +172,9 @@ def _speedup(by_prompt: dict[str, Record], plain: dict[str, Record]) -> dict[str
 def _phases(records: Sequence[Record]) -> dict[str, float]:
     rounds, turns = (sum(record.get(name, 1) for record in records) for name in ("rounds", "turns"))
     return {
-        phase: sum(record["seconds"][phase] for record in records) / max(1, turns if phase == "prefill" else rounds)
+        # Runs of earlier versions called the distributions laws.
+        "distributions" if phase == "laws" else phase: sum(record["seconds"][phase] for record in records)
+        / max(1, turns if phase == "prefill" else rounds)
         for phase in records[0]["seconds"]
     }
 

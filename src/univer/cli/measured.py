@@ -138,7 +138,7 @@ def context_settings(options: ContextOptions, given: Mapping[str, Any]) -> Conte
         raise ValueError("at temperature 0 every exact method accepts the same tokens: use a temperature above 0")
     return ContextSettings(
         sampling=request.sampling,
-        draft_sampling=None if given["draft_temperature"] is None else request.draft_laws,
+        draft_sampling=None if given["draft_temperature"] is None else request.effective_draft_sampling,
         places=options.contexts,
         drafted=options.drafted,
         new_tokens=options.new_tokens,

@@ -33,7 +33,6 @@ RUNS = 5
 TIMED_TOKENS = 32
 
 # Phases of a round whose names in the figures differ from those in records.
-PHASES = {"laws": "distributions"}
 ENDINGS = {
     "eos": "end of text",
     "stop_string": "stop string",
@@ -308,7 +307,7 @@ def print_figures(console: Console, settings: Rows, stats: GenerationStats, ende
     if console.is_terminal:
         legend = Text.assemble(("accepted draft tokens", DRAFT_STYLE), ", ", ("the target's own", TARGET_STYLE))
         console.print(legend, soft_wrap=True)
-    seconds = ", ".join(f"{PHASES.get(phase, phase)} {spent:.2f}" for phase, spent in stats.seconds.items())
+    seconds = ", ".join(f"{phase} {spent:.2f}" for phase, spent in stats.seconds.items())
     counted = f"({stats.new_tokens} tokens, {stats.target_passes} passes)"
     rows = [
         *settings,

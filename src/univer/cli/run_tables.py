@@ -25,7 +25,7 @@ BY_GROUP = (
     ("rate", "tokens per second without the prefill", ".1f"),
     ("speedup", "speed-up over plain decoding", ".2f"),
 )
-PHASES = ("draft", "target", "laws", "verification", "cache")
+PHASES = ("draft", "target", "distributions", "verification", "cache")
 # At most so many disagreements are printed; the summary has all of them.
 SHOWN = 10
 
@@ -135,10 +135,10 @@ def print_costs(summary: Figures) -> None:
     for row in _overall(summary):
         if row["phases"] and row["tree"]:
             phases = row["phases"]
-            share = (phases["laws"] + phases["verification"]) / phases["target"]
+            share = (phases["distributions"] + phases["verification"]) / phases["target"]
             seconds = (f"{1000 * phases[name]:.1f}" for name in PHASES)
             lines.append([row["tree"], row["method"], *seconds, f"{share:.1%}"])
-    headings = [f"{name if name != 'laws' else 'distributions'} ms" for name in PHASES]
+    headings = [f"{name} ms" for name in PHASES]
     print_table(("tree", "method", *headings, "distributions + verification / target"), lines)
     standard_output().print()
 

@@ -69,7 +69,7 @@ def tune_skip(
             answers = sample_texts(model, encoded, new_tokens, generator, temperature).tolist()
             report("texts", len(encoded), len(encoded))
             texts = [Text((*given, *drawn), len(given)) for given, drawn in zip(encoded, answers, strict=True)]
-            search = SkipSearch(model, texts, sampling.laws, most, beam, shortlist)
+            search = SkipSearch(model, texts, sampling.distributions, most, beam, shortlist)
             search.run(lambda done: report("skip sets", done, search.trials if search else done))
         except KeyboardInterrupt:
             interrupted = True

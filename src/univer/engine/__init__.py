@@ -4,7 +4,7 @@ from univer.engine.api import generate, generate_rounds, plain
 from univer.engine.drop_in import hf
 from univer.engine.engine import Engine
 from univer.engine.grammar import Grammar
-from univer.engine.logprobs import Account, TokenLogprob
+from univer.engine.logprobs import TokenLogprob, TokenOutputs
 from univer.engine.loop import Generation, GenerationResult
 from univer.engine.row import Row, Step
 from univer.engine.stats import GenerationStats, RoundStats
@@ -12,7 +12,6 @@ from univer.engine.streams import Streams
 from univer.engine.warpers import Sampling
 
 __all__ = [
-    "Account",
     "Engine",
     "Generation",
     "GenerationResult",
@@ -24,6 +23,7 @@ __all__ = [
     "Step",
     "Streams",
     "TokenLogprob",
+    "TokenOutputs",
     "generate",
     "generate_rounds",
     "hf",

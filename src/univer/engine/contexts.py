@@ -193,7 +193,7 @@ def drafted_trees(
             DraftRequest(
                 vocabulary=target.config.get_text_config().vocab_size,
                 device=runner.device,
-                distributions=settings.of_draft.laws,
+                distributions=settings.of_draft.distributions,
                 generator=generator,
                 branching=True,
                 max_length=len(text.tokens) + max(policy.max_depth for policy, _ in growths),
@@ -220,7 +220,7 @@ def drafted_trees(
                 for growth, tree, of_tree, asked in zip(growths, drafted, paths, wanted, strict=True):
                     if not together:
                         nodes.forget()
-                    rows = sampling.laws(nodes.read(of_tree), f"place {place}")
+                    rows = sampling.distributions(nodes.read(of_tree), f"place {place}")
                     yield Context(place, tree, spread(rows, asked, len(tree)), growth)
 
 

@@ -204,8 +204,8 @@ class DropIn:
         known = {field.name for field in fields(GenerateDecoderOnlyOutput)}
         return GenerateDecoderOnlyOutput(
             sequences=sequences,
-            scores=_by_step([row.account.scores for row in rows], longest),
-            logits=_by_step([row.account.logits for row in rows], longest),
+            scores=_by_step([row.outputs.scores for row in rows], longest),
+            logits=_by_step([row.outputs.logits for row in rows], longest),
             **{next(name for name in CACHES if name in known): cache},
         )
 

@@ -167,7 +167,7 @@ class Engine:
             raise ValueError("the row is not one of this engine")
         self._own(row, row.cancel, end_stream=True)
         if not self._stepping:
-            self._let_go()
+            self._remove_ended()
 
     def step(self) -> list[tuple[Row, Step]]:
         """Play one round with every row at work, and let the waiting ones begin.
@@ -204,7 +204,7 @@ class Engine:
             raise
         finally:
             self._stepping = False
-            self._let_go()
+            self._remove_ended()
         return done
 
     def _begin(self, row: Row) -> list[tuple[Row, Step]]:
@@ -239,7 +239,7 @@ class Engine:
         kept: list[list[int]] = []
         done: list[tuple[Row, Step]] = []
         for row, tree, scores, states in zip(rows, trees, logits, features, strict=True):
-            outcome = None if tree is None else self._own(row, row.judge, tree, scores, states)
+            outcome = None if tree is None else self._own(row, row.verify, tree, scores, states)
             kept.append([] if outcome is None else outcome[0])
             if outcome is not None:
                 done.append((row, outcome[1]))
@@ -324,7 +324,7 @@ class Engine:
         for row in rows:
             row.stats.seconds[phase] += seconds
 
-    def _let_go(self) -> None:
+    def _remove_ended(self) -> None:
         """Take out the rows that have ended."""
         self._waiting = [row for row in self._waiting if not row.ended]
         for row in [row for row in self.rows if row.ended]:

@@ -1,4 +1,4 @@
-"""What a request wants to know of its tokens beside their ids: log-probabilities and the rows they come from."""
+"""Outputs of a token beside its id: log-probabilities and the rows that they come from."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class TokenLogprob:
     Attributes:
         token: token id.
         logprob: by the target's logits as they are, before processors and the settings of sampling.
-        processed: by the scores after all of them, which under sampling is the law that the token was drawn from; at
-            temperature 0, after the processors alone.
+        processed: by the scores after all of them, which under sampling is the distribution that the token was drawn
+            from; at temperature 0, after the processors alone.
         top: the most likely tokens with their `logprob`, in falling order; as many as were asked for.
     """
 
@@ -30,8 +30,8 @@ class TokenLogprob:
 
 
 @dataclass
-class Account:
-    """What is kept of some tokens, in their order; None stands for what was not asked for.
+class TokenOutputs:
+    """Outputs of some tokens, in their order; None for an output that was not requested.
 
     Attributes:
         logprobs: log-probabilities.
@@ -43,24 +43,24 @@ class Account:
     scores: list[Tensor] | None = None
     logits: list[Tensor] | None = None
 
-    def first(self, count: int) -> Account:
-        """The account of the first `count` tokens."""
-        return Account(
+    def first(self, count: int) -> TokenOutputs:
+        """The outputs of the first `count` tokens."""
+        return TokenOutputs(
             None if self.logprobs is None else self.logprobs[:count],
             None if self.scores is None else self.scores[:count],
             None if self.logits is None else self.logits[:count],
         )
 
-    def extend(self, other: Account) -> None:
-        """Add the tokens that follow, kept by the same request."""
+    def extend(self, other: TokenOutputs) -> None:
+        """Add the outputs of the tokens that follow, of the same request."""
         for name in ("logprobs", "scores", "logits"):
             if getattr(self, name) is not None:
                 getattr(self, name).extend(getattr(other, name))
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What of an `Account` is asked for.
+class RequestedOutputs:
+    """The outputs that a request asks for.
 
     Attributes:
         logprobs: number of most likely tokens beside every token, all where the vocabulary has fewer; None for no
@@ -75,17 +75,17 @@ class Wanted:
 
     @property
     def anything(self) -> bool:
-        """Whether there is anything to keep."""
+        """Whether any output is requested."""
         return self.logprobs is not None or self.scores or self.logits
 
-    def empty(self) -> Account:
-        """The account of no token."""
-        return Account(
+    def empty(self) -> TokenOutputs:
+        """The outputs of no token."""
+        return TokenOutputs(
             [] if self.logprobs is not None else None, [] if self.scores else None, [] if self.logits else None
         )
 
-    def account_of(self, tokens: Sequence[int], logits: Tensor, scores: Tensor) -> Account:
-        """The account of some tokens.
+    def collect(self, tokens: Sequence[int], logits: Tensor, scores: Tensor) -> TokenOutputs:
+        """The outputs of some tokens.
 
         Args:
             tokens: `n` token ids.
@@ -94,7 +94,7 @@ class Wanted:
         """
         with without_inference_mode():
             raw = logits.to(torch.promote_types(logits.dtype, torch.float32), copy=True)
-            return Account(
+            return TokenOutputs(
                 None if self.logprobs is None else _logprobs(tokens, raw, scores.clone(), self.logprobs),
                 list(scores.clone()) if self.scores else None,
                 list(raw) if self.logits else None,

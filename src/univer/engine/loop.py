@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from univer.engine.engine import Engine
-from univer.engine.logprobs import Account
+from univer.engine.logprobs import TokenOutputs
 from univer.engine.options import Options, prompt_rows
 from univer.engine.row import Row, Step
 from univer.engine.settings import applied_settings, check_tokens
@@ -28,18 +28,19 @@ class GenerationResult:
         stats: figures of the run, over all texts.
         texts: token ids of each text, prompt included, nothing filled up.
         figures: figures of each text.
-        accounts: of each text, what was asked for of every new token: log-probabilities and rows of scores and logits.
+        outputs: of each text, the requested outputs of every new token: log-probabilities and rows of scores and
+            logits.
     """
 
     sequences: Tensor
     stats: GenerationStats
     texts: list[list[int]]
     figures: list[GenerationStats]
-    accounts: list[Account]
+    outputs: list[TokenOutputs]
 
 
 class Generation(Iterator[Step]):
-    """A request at work: iterate for one `Step` per target pass (one prompt only), or call `run`.
+    """A running request: iterate for one `Step` per target pass (one prompt only), or call `run`.
 
     Args:
         target: a causal language model.
@@ -86,7 +87,7 @@ class Generation(Iterator[Step]):
         filled = [[*text, *[self._filler] * (longest - len(text))] for text in texts]
         sequences = torch.tensor(filled, device=self._device)
         overall = figures[0] if len(figures) == 1 else merged(figures)
-        return GenerationResult(sequences, overall, texts, figures, [row.account for row in self.rows])
+        return GenerationResult(sequences, overall, texts, figures, [row.outputs for row in self.rows])
 
     @property
     def stats(self) -> GenerationStats:

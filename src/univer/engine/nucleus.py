@@ -42,7 +42,8 @@ def keep_nucleus(scores: Tensor, top_p: float) -> Tensor:
     next_smallest = largest.gather(-1, count.clamp(max=head - 1))
     unsure = ((before[:, 1:] - top_p).abs() < ROUNDING).any(-1, keepdim=True)
     unsure |= (count == head) & (head < scores.shape[-1])
-    # A NaN anywhere makes the running sum NaN; the row stays as it is and is refused where the law is formed.
+    # A NaN anywhere makes the running sum NaN; the row stays as it is, and the error comes where the distribution is
+    # computed.
     sound = ~before[:, -1:].isnan()
 
     filtered = scores.masked_fill((scores < smallest) & sound, -math.inf)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from univer.drafting.growth.parse import TreeSpec
-from univer.engine.logprobs import Wanted
+from univer.engine.logprobs import RequestedOutputs
 from univer.engine.processors import Processor
 from univer.engine.stopping import Criterion, eos_tokens
 from univer.engine.streams import Streams
@@ -53,8 +53,8 @@ class Options:
 
     def __post_init__(self) -> None:
         self._check_objects()
-        # These refuse values out of range, before anything is done with a model.
-        _ = self.sampling, self.draft_laws, self.eos
+        # These raise for values out of range, before anything is done with a model.
+        _ = self.sampling, self.effective_draft_sampling, self.eos
         for name in ("max_new_tokens", "max_length", "seed"):
             value = getattr(self, name)
             several = list(value) if name == "seed" and isinstance(value, Sequence | np.ndarray) else [value]
@@ -71,13 +71,13 @@ class Options:
             )
 
     def _check_objects(self) -> None:
-        """Refuse an object that lacks what it is needed for."""
+        """Check that objects have the methods that are needed of them."""
         if self.streamer is not None and not all(
             callable(getattr(self.streamer, name, None)) for name in ("put", "end")
         ):
             raise TypeError(f"streamer must have methods put and end, as those of transformers: {self.streamer!r}")
         needs = {
-            "draft_sampling": ("laws", "a univer.engine.Sampling"),
+            "draft_sampling": ("distributions", "a univer.engine.Sampling"),
             "tokenizer": ("get_vocab", "a tokenizer of transformers"),
             "draft_tokenizer": ("get_vocab", "a tokenizer of transformers"),
             "generation_config": ("eos_token_id", "a GenerationConfig of transformers"),
@@ -111,22 +111,22 @@ class Options:
         return _as_list(self.stopping_criteria)
 
     @property
-    def wanted(self) -> Wanted:
-        """What is to be kept of every token beside its id."""
+    def wanted(self) -> RequestedOutputs:
+        """The outputs to keep of every token beside its id."""
         count = None if self.logprobs is False else int(self.logprobs) if self.logprobs is not True else 0
-        return Wanted(count, self.output_scores, self.output_logits)
+        return RequestedOutputs(count, self.output_scores, self.output_logits)
 
     @property
     def sampling(self) -> Sampling:
-        """Settings of the target's laws."""
+        """Settings of the target's distributions."""
         return Sampling(self.temperature, self.top_k, self.top_p, self.min_p)
 
     @property
-    def draft_laws(self) -> Sampling:
-        """Settings of the draft's laws: by default those of the target.
+    def effective_draft_sampling(self) -> Sampling:
+        """Settings of the draft's distributions: by default those of the target.
 
-        Under greedy decoding the draft only ranks tokens, which the untempered law does best: at temperature 0 it would
-        be a point mass and leave a single child.
+        Under greedy decoding the draft only ranks tokens, which its untempered distribution does best: at temperature 0
+        it would be a point mass and leave a single child.
         """
         if self.draft_sampling is not None and self.draft_temperature is not None:
             raise ValueError("pass draft_temperature or draft_sampling, not both")
@@ -178,7 +178,7 @@ def with_request_signature(function: Call) -> Call:
 
 
 def split_settings(options: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
-    """Tell the options of a request from other generation settings.
+    """Separate the options of a request from other generation settings.
 
     Args:
         options: what a caller passed by name.

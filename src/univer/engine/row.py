@@ -13,8 +13,7 @@ from univer.drafting.base import Draft, DraftRequest, DraftSession
 from univer.drafting.proposals import Proposal, as_proposal
 from univer.engine.allowed import AllowedTokens
 from univer.engine.branches import BranchProcessors
-from univer.engine.decision import Decision, GreedyDecision, SampledDecision
-from univer.engine.logprobs import Account
+from univer.engine.logprobs import TokenOutputs
 from univer.engine.options import Options
 from univer.engine.plan import TreePlan
 from univer.engine.positions import Positions
@@ -30,6 +29,7 @@ from univer.engine.stopping import (
     stop_string_criterion,
 )
 from univer.engine.streams import Streams
+from univer.engine.verification import GreedyVerifier, SamplingVerifier, Verifier
 from univer.methods import resolve
 from univer.runtime.cache import Entries
 from univer.runtime.checks import check_tokenizers, readable_tokens
@@ -45,13 +45,13 @@ class Step:
         tokens: the new token ids, in order.
         from_draft: for each whether it is an accepted draft token (True) or the target's own (False).
         round: figures of the round; None for the prefill.
-        account: log-probabilities and rows of the tokens, as far as they were asked for.
+        outputs: log-probabilities and rows of the tokens, as far as they were asked for.
     """
 
     tokens: list[int]
     from_draft: list[bool]
     round: RoundStats | None
-    account: Account = field(default_factory=Account)
+    outputs: TokenOutputs = field(default_factory=TokenOutputs)
 
 
 class Row:
@@ -69,7 +69,7 @@ class Row:
 
     Attributes:
         committed: all token ids, the prompt first.
-        account: log-probabilities and rows of the new tokens, as far as they were asked for.
+        outputs: log-probabilities and rows of the new tokens, as far as they were asked for.
         ended: whether nothing more will be added.
         error: what ended the text, where that was an exception in code of its own (draft, streamer or settings).
         stats: figures so far.
@@ -129,7 +129,7 @@ class Row:
             BranchProcessors(processors, self.stop.eos) if processors else None for _ in range(2)
         )
         self._wanted = options.wanted
-        self.account = self._wanted.empty()
+        self.outputs = self._wanted.empty()
         method = resolve(options.method)
         self.plan = TreePlan(options.tree, draft, method, options.order, greedy=sampling.greedy)
         self.vocabulary = readable_tokens(target)
@@ -137,11 +137,11 @@ class Row:
             method.check_vocabulary(self.plan.forest, self.vocabulary)
         self._streams = streams
         self._sampling = sampling
-        self._draft_distributions: Callable[[Tensor, str], Tensor] = options.draft_laws.laws
-        self._decide: Decision = (
-            GreedyDecision()
+        self._draft_distributions: Callable[[Tensor, str], Tensor] = options.effective_draft_sampling.distributions
+        self._verifier: Verifier = (
+            GreedyVerifier()
             if sampling.greedy
-            else SampledDecision(sampling, method, options.order, streams.verification)
+            else SamplingVerifier(sampling, method, options.order, streams.verification)
         )
         self.stats = GenerationStats(
             method=method.name if draft else "plain",
@@ -174,7 +174,7 @@ class Row:
         self.vocabulary = logits.shape[-1]
         if self._processors is not None:
             self._processors.check(self.committed, logits, self._suspects)
-            self.clock.charge("laws")
+            self.clock.charge("distributions")
             if self.ended:
                 return None
         if self.draft is not None:
@@ -192,10 +192,10 @@ class Row:
             self.session = self.draft.start(request)
             self.clock.charge("draft")
         root = DraftTree([self.committed[-1]], [-1], ["root"], None, self.plan.law)
-        _, tokens, account, reason = self._verdict(root, logits[None], "the target's prefill")
+        _, tokens, outputs, reason = self._verdict(root, logits[None], "the target's prefill")
         if self.ended:
             return None
-        return self._commit(Step(tokens, [False], None, account), reason)
+        return self._commit(Step(tokens, [False], None, outputs), reason)
 
     def proposal(self, nodes: int | None = None) -> Proposal[DraftTree]:
         """Draft a tree no deeper than the text may still grow; without room for a level it is a plain step.
@@ -219,8 +219,8 @@ class Row:
             return tree
         return DraftTree([self.committed[-1]], [-1], ["root"], None, growth.law)
 
-    def judge(self, tree: DraftTree, logits: Tensor, features: Tensor | None) -> tuple[list[int], Step] | None:
-        """Decide a round.
+    def verify(self, tree: DraftTree, logits: Tensor, features: Tensor | None) -> tuple[list[int], Step] | None:
+        """Verify a round.
 
         Args:
             tree: what was proposed.
@@ -233,7 +233,7 @@ class Row:
         """
         self.clock.start()
         step = f"the target's round {len(self.stats.rounds) + 1}"
-        kept, tokens, account, reason = self._verdict(tree, logits, step)
+        kept, tokens, outputs, reason = self._verdict(tree, logits, step)
         if self.ended:
             return None
         if self.session is not None:
@@ -251,7 +251,7 @@ class Row:
         )
         self.stats.rounds.append(figures)
         drafted = [index < accepted for index in range(len(tokens))]
-        return kept, self._commit(Step(tokens, drafted, figures, account), reason)
+        return kept, self._commit(Step(tokens, drafted, figures, outputs), reason)
 
     def stream(self, tokens: Sequence[int]) -> None:
         """Hand tokens to the streamer as transformers does: the prompt as a whole, then one token at a time."""
@@ -283,7 +283,7 @@ class Row:
     def cut(self, length: int) -> None:
         """Shorten a text that has ended to so many tokens."""
         self.committed = self.committed[:length]
-        self.account = self.account.first(length - self.stats.prompt_tokens)
+        self.outputs = self.outputs.first(length - self.stats.prompt_tokens)
         self.stats.new_tokens = length - self.stats.prompt_tokens
         self.entries = self.entries and [
             pair and (pair[0][:, :, : length - 1], pair[1][:, :, : length - 1]) for pair in self.entries
@@ -291,8 +291,8 @@ class Row:
 
     def _verdict(
         self, tree: DraftTree, logits: Tensor, step: str
-    ) -> tuple[list[int], list[int], Account, StopReason | None]:
-        """Decide a round up to where the text ends.
+    ) -> tuple[list[int], list[int], TokenOutputs, StopReason | None]:
+        """Verify a round up to where the text ends.
 
         Returns:
             The kept nodes, the root first; the tokens to commit, what is known of them, and why the text ends with
@@ -304,23 +304,23 @@ class Row:
         scores, stuck = logits, frozenset[int]()
         if self._processors is not None:
             scores, stuck = self._processors(self.committed, _paths(tree), logits)
-        verdict = self._decide(tree, scores, self.clock, step)
+        verdict = self._verifier(tree, scores, self.clock, step)
         kept, block = [0, *verdict.path], [*verdict.tokens, verdict.next_token]
         # A token that follows from a row without any is none; where the text ends before it, nobody asks for it.
         sound = next((place for place, node in enumerate(kept) if node in stuck), len(kept))
-        account = self._wanted.empty()
+        outputs = self._wanted.empty()
         if self._wanted.anything and sound:
             rows = kept[:sound]
-            account = self._wanted.account_of(block[:sound], logits[rows], self._sampling.warp(scores[rows]))
-        seen = None if account.scores is None else [*(self.account.scores or ()), *account.scores]
+            outputs = self._wanted.collect(block[:sound], logits[rows], self._sampling.warp(scores[rows]))
+        seen = None if outputs.scores is None else [*(self.outputs.scores or ()), *outputs.scores]
         tokens, reason = self.stop.cut(block[:sound], self.committed, seen)
         if reason is None and sound < len(block):
             raise ValueError(f"{step}: the processors forbid every token after {len(tokens)} of its tokens")
-        return kept, tokens, account.first(len(tokens)), reason
+        return kept, tokens, outputs.first(len(tokens)), reason
 
     def _commit(self, step: Step, reason: StopReason | None) -> Step:
         self.committed += step.tokens
-        self.account.extend(step.account)
+        self.outputs.extend(step.outputs)
         self.stats.new_tokens += len(step.tokens)
         self.stats.target_passes += 1
         self.stats.draft_passes = self.session.passes if self.session else 0

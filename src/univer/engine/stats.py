@@ -11,7 +11,7 @@ import torch
 
 from univer.engine.stopping import StopReason
 
-PHASES = ("prefill", "draft", "target", "laws", "verification", "cache")
+PHASES = ("prefill", "draft", "target", "distributions", "verification", "cache")
 
 
 @dataclass(frozen=True)

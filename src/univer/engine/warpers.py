@@ -1,4 +1,4 @@
-"""Sampling settings of a request: logits -> temperature, top-k, top-p, min-p -> laws.
+"""Sampling settings of a request: logits -> temperature, top-k, top-p, min-p -> distributions.
 
 The order and the masks are those of transformers' own warpers; only top-p is computed in a faster way.
 """
@@ -21,9 +21,10 @@ SMALLEST_TEMPERATURE = 1e-6
 
 @dataclass(frozen=True)
 class Sampling:
-    """How one request turns logits into next-token laws.
+    """How one request turns logits into next-token distributions.
 
-    Temperature 0 is greedy decoding: the law is a point mass at the largest logit and the filters have no effect.
+    Temperature 0 is greedy decoding: the distribution is a point mass at the largest logit and the filters have no
+        effect.
 
     Args:
         temperature: divides the logits; 0 for greedy decoding.
@@ -36,7 +37,7 @@ class Sampling:
         TypeError: a setting is no number.
 
     Example:
-        >>> Sampling(temperature=0.5, top_k=2).laws(torch.tensor([[0.0, 1.0, 2.0]]))
+        >>> Sampling(temperature=0.5, top_k=2).distributions(torch.tensor([[0.0, 1.0, 2.0]]))
         tensor([[0.0000, 0.1192, 0.8808]])
     """
 
@@ -91,12 +92,13 @@ class Sampling:
         if self.top_p is not None and self.top_p < 1:
             scores = keep_nucleus(scores, self.top_p)
         if self.min_p is not None and self.min_p > 0:
-            laws = scores.softmax(-1)
-            scores = scores.masked_fill(laws < self.min_p * laws.amax(-1, keepdim=True), -math.inf)
+            probabilities = scores.softmax(-1)
+            floor = self.min_p * probabilities.amax(-1, keepdim=True)
+            scores = scores.masked_fill(probabilities < floor, -math.inf)
         return scores
 
-    def laws(self, logits: Tensor, step: str = "the model") -> Tensor:
-        """Next-token laws of rows of raw logits.
+    def distributions(self, logits: Tensor, step: str = "the model") -> Tensor:
+        """Next-token distributions of rows of raw logits.
 
         Args:
             logits: `[n, V]`, any floating dtype; not modified.
@@ -141,6 +143,6 @@ def greedy_tokens(logits: Tensor, step: str = "the model") -> list[int]:
     if not sound:
         row = int((~picked.isfinite()).nonzero()[0])
         raise ValueError(
-            f"{step}: row {row} of the logits has a NaN or +inf, or is -inf everywhere; no law can be formed"
+            f"{step}: row {row} of the logits has a NaN or +inf, or is -inf everywhere, so there is no distribution"
         )
     return [int(token) for token in ids]

@@ -130,7 +130,7 @@ def fit_costs(timings: Timings) -> Costs:
     read = [(entry.nodes + 1, entry.seconds) for entry in rounds] + [(1, seconds) for seconds in timings.plain]
     return Costs(
         target=_curve((tokens, seconds["target"]) for tokens, seconds in read),
-        distributions=_curve((tokens, seconds["laws"]) for tokens, seconds in read),
+        distributions=_curve((tokens, seconds["distributions"]) for tokens, seconds in read),
         root=root,
         levels=levels,
         verification=_curve((sum(entry.widths), entry.seconds["verification"]) for entry in rounds),

@@ -46,7 +46,7 @@ class SkipSearch:
     Args:
         target: a causal language model of transformers.
         texts: texts sampled from the target; the search keeps their distributions in memory, `V` floats per position.
-        distributions: maps logits `[n, V]` to distributions `[n, V]`, e.g. `Sampling(temperature=0.6).laws`.
+        distributions: maps logits `[n, V]` to distributions `[n, V]`, e.g. `Sampling(temperature=0.6).distributions`.
         most: largest number of layers to skip.
         beam: number of sets of each size that are extended.
         shortlist: number of layers considered after the first.

@@ -233,7 +233,7 @@ class Tuning:
         settings, options = self.settings, self.settings.options
         return ContextSettings(
             sampling=options.sampling,
-            draft_sampling=options.draft_laws,
+            draft_sampling=options.effective_draft_sampling,
             places=settings.contexts,
             new_tokens=settings.new_tokens,
             drafted=1,

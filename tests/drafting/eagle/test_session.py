@@ -28,7 +28,7 @@ def request(features: torch.Tensor, seed: int, sampling: Sampling | None = None)
     return DraftRequest(
         vocabulary=VOCABULARY,
         device=torch.device("cpu"),
-        distributions=(sampling or Sampling(0.8, top_k=12)).laws,
+        distributions=(sampling or Sampling(0.8, top_k=12)).distributions,
         generator=torch.Generator().manual_seed(seed),
         branching=True,
         max_length=96,
@@ -138,7 +138,7 @@ def test_rows_are_distributions_over_the_draft_vocabulary(sampling: Sampling) ->
     scores = torch.full((1, VOCABULARY), -torch.inf).index_copy_(1, ids, head.logits(hidden[0, -1:]))
     row = tree.draft_laws[0]
     assert row.dtype == torch.float32
-    torch.testing.assert_close(row, sampling.laws(scores)[0], atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(row, sampling.distributions(scores)[0], atol=1e-6, rtol=1e-4)
     assert not row[[token for token in range(VOCABULARY) if token not in DRAFT_TOKENS]].any()
 
 

@@ -1,4 +1,4 @@
-"""From the target's logits at every node to the verdict of a round."""
+"""Verification of a round: from the target's logits at every node to the verdict."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from univer.tree import DraftTree
 from univer.verdict import Verdict, verify
 
 
-class Decision(Protocol):
-    """Decides a round and charges its time to the phases `laws` and `verification`."""
+class Verifier(Protocol):
+    """Verifies a round and charges its time to the phases `distributions` and `verification`."""
 
     def __call__(self, tree: DraftTree, logits: Tensor, clock: PhaseClock, step: str) -> Verdict: ...
 
 
-class GreedyDecision:
+class GreedyVerifier:
     """Temperature 0: follow the child that is the target's largest logit, as long as there is one.
 
-    This is membership on point masses, on which every exact method gives the same verdict.
+    This is membership with point masses, for which every exact method gives the same verdict.
     """
 
     def __call__(self, tree: DraftTree, logits: Tensor, clock: PhaseClock, step: str) -> Verdict:
-        """Decide a round from logits `[N, V]`, one row per node."""
+        """Verify a round from logits `[N, V]`, one row per node."""
         best = greedy_tokens(logits, step)
-        clock.charge("laws")
+        clock.charge("distributions")
         tokens = tree.tokens.tolist()
         child_by_token = {pair: node for node, pair in enumerate(zip(tree.parents, tokens, strict=True))}
         path: list[int] = []
@@ -41,8 +41,8 @@ class GreedyDecision:
         return Verdict(path, [tokens[node] for node in path], best[node])
 
 
-class SampledDecision:
-    """Temperature above 0: a verification method on the laws after all settings of the request.
+class SamplingVerifier:
+    """Temperature above 0: a verification method on the distributions after all settings of the request.
 
     Args:
         sampling: the request's settings.
@@ -58,9 +58,9 @@ class SampledDecision:
         self.generator = generator
 
     def __call__(self, tree: DraftTree, logits: Tensor, clock: PhaseClock, step: str) -> Verdict:
-        """Decide a round from logits `[N, V]`, one row per node."""
-        laws = self.sampling.laws(logits, step)
-        clock.charge("laws")
-        verdict = verify(tree, laws, self.method, generator=self.generator, order=self.order)
+        """Verify a round from logits `[N, V]`, one row per node."""
+        distributions = self.sampling.distributions(logits, step)
+        clock.charge("distributions")
+        verdict = verify(tree, distributions, self.method, generator=self.generator, order=self.order)
         clock.charge("verification")
         return verdict
