@@ -45,4 +45,4 @@ def test_the_example_in_python_has_six_lines_and_runs(capsys: pytest.CaptureFixt
     (code,) = _blocks("python")
     assert len([line for line in code.splitlines() if line]) == 6
     exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out.startswith("The three primary colours are ")
+    assert capsys.readouterr().out.startswith("The three primary colours are")

@@ -96,6 +96,25 @@ def lock_folder(path: Path) -> BaseFileLock:
     return lock
 
 
+def check_new_folder(path: Path, manifest: str, what: str) -> None:
+    """Check that `new_folder` can make or take a folder, before long work begins.
+
+    Args:
+        path: as for `new_folder`.
+        manifest: as for `new_folder`.
+        what: as for `new_folder`.
+
+    Raises:
+        ValueError: it holds other files, or no folder can be made there.
+    """
+    left_over = {LOCK, manifest + PARTIAL}
+    if path.exists() and (not path.is_dir() or any(file.name not in left_over for file in path.iterdir())):
+        raise ValueError(f"{path} exists already and does not hold a {what}: choose a new folder")
+    parent = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise ValueError(f"{path} cannot be made ({parent} is no writable folder): choose another folder")
+
+
 def new_folder(path: Path, manifest: str, what: str) -> BaseFileLock:
     """Make a folder for a run, or take an empty one.
 
@@ -110,9 +129,7 @@ def new_folder(path: Path, manifest: str, what: str) -> BaseFileLock:
     Raises:
         ValueError: it cannot be made, holds other files, or another process writes to it.
     """
-    left_over = {LOCK, manifest + PARTIAL}
-    if path.exists() and (not path.is_dir() or any(file.name not in left_over for file in path.iterdir())):
-        raise ValueError(f"{path} exists already and does not hold a {what}: choose a new folder")
+    check_new_folder(path, manifest, what)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

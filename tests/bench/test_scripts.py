@@ -111,11 +111,13 @@ def against(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     module = script("replay_against_live")
     target = tiny_llama(0)
 
-    def pair(target_name: str, draft: str, prompts: Any, *given: object, **named: object) -> SimpleNamespace:
-        encoded = [(prompt, torch.tensor([[1]])) for prompt in prompts]
-        return SimpleNamespace(target=target, draft=IndependentDraft(target, "d"), prompts=encoded)
+    def with_prompts(pair: SimpleNamespace, prompts: Any, *given: object, **named: object) -> SimpleNamespace:
+        pair.prompts = [(prompt, torch.tensor([[1]])) for prompt in prompts]
+        return pair
 
-    monkeypatch.setattr(module, "load_pair", pair)
+    pair = SimpleNamespace(target=target, draft=IndependentDraft(target, "d"))
+    monkeypatch.setattr(module, "load_pair", lambda options: pair)
+    monkeypatch.setattr(module, "with_prompts", with_prompts)
     monkeypatch.setattr(module, "measure", lambda *given: ([2, 3], [2.5, 2.4]))
 
     def run(*arguments: str) -> None:

@@ -57,7 +57,7 @@ def test_fault_30_greedy_texts_report_what_plain_decoding_and_transformers_repor
 
 
 def test_fault_30_sampled_texts_report_the_rows_of_their_own_prefixes():
-    result = run(near_copy("llama", 0.2), **SETTINGS)
+    result = run(near_copy("llama", 0.2), seed=2, **SETTINGS)
     [account], text = result.outputs, result.texts[0]
     assert result.stats.accepted > 2
     with torch.no_grad():

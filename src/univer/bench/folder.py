@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import univer
-from univer.files import check_resumable, lock_folder, new_folder, write_json
+from univer.files import check_new_folder, check_resumable, lock_folder, new_folder, write_json
 from univer.models.machine import machine
 
 FORMAT = 1
@@ -84,11 +84,10 @@ class ManifestFolder:
                 or another process is writing to it.
         """
         folder, wanted = Path(path), json.loads(json.dumps(dict(settings)))
+        cls.check(path, kind)
         if (folder / cls.manifest_name).exists():
             lock: object = lock_folder(folder)
             found = cls(folder)
-            if (saved := found.manifest.get("kind", kind)) != kind:
-                raise ValueError(f"{path} holds a {cls.what} of kind {saved!r}, not {kind!r}: choose another folder")
             check_resumable(found.manifest["settings"], wanted, f"the {cls.what} in {path}")
         else:
             lock = new_folder(folder, cls.manifest_name, cls.what)
@@ -97,6 +96,24 @@ class ManifestFolder:
             found = cls(folder)
         found._lock = lock
         return found
+
+    @classmethod
+    def check(cls, path: str | Path | None, kind: str) -> None:
+        """Check that `open` can start or resume in a folder, settings aside, before models are loaded.
+
+        Args:
+            path: the folder; None is no folder, where there is nothing to check.
+            kind: as for `open`.
+
+        Raises:
+            ValueError: the folder holds something else, or cannot be made.
+        """
+        if path is None:
+            return
+        if not (Path(path) / cls.manifest_name).exists():
+            check_new_folder(Path(path), cls.manifest_name, cls.what)
+        elif (saved := cls(path).manifest.get("kind", kind)) != kind:
+            raise ValueError(f"{path} holds a {cls.what} of kind {saved!r}, not {kind!r}: choose another folder")
 
     @property
     def settings(self) -> dict[str, Any]:

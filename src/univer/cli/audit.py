@@ -24,11 +24,6 @@ grid error: largest error of the verdicts over a grid of random numbers that cov
 edge faults: verdicts that differ at the edge of a grid cell; finds <= in place of <.
 p-value: smallest p-value of counted verdicts over larger vocabularies; grown error: as error f64, over trees that grow.
 """
-FUNCTION = """Audit a rule from outside the package: package.module:function, with
-
-    def function(tree, target_laws): return rows  # the outcome distribution [N, V] of a univer.DraftTree, or
-
-    def function(tree, target_laws, uniforms): return path, next_token  # a sampler"""
 
 
 def audit(
@@ -43,7 +38,9 @@ def audit(
     dtype: Annotated[
         list[str] | None, typer.Option(help="float64 or float32; may be given twice. [default: both]")
     ] = None,
-    function: Annotated[str | None, typer.Option("--function", "--against", help=FUNCTION)] = None,
+    function: Annotated[
+        str | None, typer.Option(help="Audit a rule from outside the package, named as package.module:function.")
+    ] = None,
     draft_law: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +54,12 @@ def audit(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object instead of tables.")] = False,
 ) -> int:
-    """Audit verification methods by exact enumeration of small models; exit status 1 if anything is wrong."""
+    """Audit verification methods by exact enumeration of small models; exit status 1 if anything is wrong.
+
+    A rule for --function is def function(tree, target_laws), which returns the outcome distribution [N, V]
+
+    of a univer.DraftTree, or def function(tree, target_laws, uniforms), which returns the path and next token.
+    """
     from univer.audit import audit as run_audit
     from univer.audit import audit_function, load_function
     from univer.cli.terminal import progress

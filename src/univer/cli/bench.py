@@ -98,6 +98,7 @@ def spec_bench(
     from univer.bench.agreement import disagreements
     from univer.bench.cells import BY_DRAFT, fitting
     from univer.bench.cluster import Cluster
+    from univer.bench.folder import RunFolder
     from univer.bench.live import LiveBench
     from univer.bench.questions import choose
     from univer.cli.loading import note
@@ -120,6 +121,7 @@ def spec_bench(
         Options(temperature=value, **sampling)
     if workers is not None and ray is None:
         raise ValueError("--workers needs --ray: without a cluster everything runs in this process")
+    RunFolder.check(output, KIND)
     setup = LiveSetup(
         models=models,
         prompts=tuple(choose(load_prompts(questions), groups, count, seed)),

@@ -41,6 +41,7 @@ def compare(
     The figures come from exact probabilities on real models, so that they lack the noise of counting accepted tokens.
     """
     from univer.bench import load_prompts, rows_for, summarise
+    from univer.bench.folder import RunFolder
     from univer.bench.paper import beside_paper
     from univer.bench.rows import default_trees, describe
     from univer.cli.loading import load_pair, note_differences, with_prompts, with_tuned
@@ -57,6 +58,7 @@ def compare(
     rows = rows_for(trees, method) if trees else []
     chosen = load_prompts(contexts.prompts, contexts.count)
 
+    RunFolder.check(output, KIND)
     pair = load_pair(models)
     rows = rows or rows_for(default_trees(pair.draft, method), method)
     room = contexts.new_tokens + max(row.policy.max_depth for row in rows)

@@ -49,6 +49,7 @@ def reproduce(
     """Measure an experiment of the UniVer paper with models of your own, and print its figures beside the paper's."""
     from univer.bench import ContextSettings, load_prompts, summarise
     from univer.bench.experiments import experiment
+    from univer.bench.folder import RunFolder
     from univer.bench.paper import PAPER, UNIVER_GAINS, beside_paper
     from univer.bench.questions import choose
     from univer.cli.loading import load_pair, note, with_prompts
@@ -62,6 +63,7 @@ def reproduce(
     chosen = experiment(name).sized(count, contexts, drafted)
     prompts = choose(load_prompts(questions), count=chosen.count, seed=seed)
     place = output or Path("runs") / f"{name}-{Path(models.target).name}"
+    RunFolder.check(place, KIND)
     settings: dict[str, Any] = {
         "experiment": asdict(chosen),
         "target": Path(models.target).name,

@@ -55,6 +55,7 @@ def trace(
     sampled = context_settings(contexts, asdict(filters) | {"temperature": contexts.temperature})
     rows = rows_for(tree, method) if tree else []
     chosen = choose(load_prompts(contexts.prompts))[: contexts.count]
+    TraceFolder.check(output, "trace")
 
     pair = load_pair(models)
     rows = rows or rows_for(default_trees(pair.draft, method), method)

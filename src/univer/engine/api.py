@@ -88,7 +88,7 @@ def generate(target: Any, draft: Any, input_ids: Tensor, **options: Any) -> Gene
         >>> config = LlamaConfig(vocab_size=50, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
         ...                      num_attention_heads=2)
         >>> target = LlamaForCausalLM(config).eval()
-        >>> result = generate(target, "first=1", torch.tensor([[5, 7]]), tree="2x2", max_new_tokens=8, seed=0,
+        >>> result = generate(target, "first=1", [[5, 7]], tree="2x2", max_new_tokens=8, seed=0,
         ...                   eos_token_id=None)
         >>> result.sequences.shape, result.stats.new_tokens
         (torch.Size([1, 10]), 8)
