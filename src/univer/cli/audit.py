@@ -56,9 +56,9 @@ def audit(
 ) -> int:
     """Audit verification methods by exact enumeration of small models; exit status 1 if anything is wrong.
 
-    A rule for --function is def function(tree, target_laws), which returns the outcome distribution [N, V]
+    --function takes def function(tree, target_laws), which returns outcome rows [N, V];
 
-    of a univer.DraftTree, or def function(tree, target_laws, uniforms), which returns the path and next token.
+    or a sampler, def function(tree, target_laws, uniforms), which returns the kept path and the next token.
     """
     from univer.audit import audit as run_audit
     from univer.audit import audit_function, load_function
