@@ -44,16 +44,18 @@ def generate(target: Any, draft: Any, input_ids: Tensor, **options: Any) -> Gene
         top_k (int): keep the `top_k` most likely tokens; None keeps all.
         top_p (float): keep the most likely tokens up to this mass; None keeps all.
         min_p (float): keep tokens of at least this fraction of the largest probability; None keeps all.
-        max_new_tokens (int): exact limit of new tokens; without it and `max_length` that of the configuration, else 128.
+        max_new_tokens (int): exact limit of new tokens; without it and `max_length`, that of the configuration, or else
+            128.
         max_length (int): exact limit of all tokens, prompt included.
-        eos_token_id (int | Sequence[int]): one or several ids that end the text; by default those of `generation_config`, None for none.
+        eos_token_id (int | Sequence[int]): one or several ids that end the text; by default those of
+            `generation_config`, None for none.
         attention_mask (Tensor): `[b, L]`, a tensor or lists; padding on the left or right is stripped, gaps inside a
             prompt raise an error.
         seed (int | Sequence[int]): makes the run reproducible, whatever torch's global state; at least 0 and below
             2**64. One for each prompt, or a single one: the first prompt uses it as it is, and the seeds of the others
             are derived from it.
-        generator (torch.Generator): a CPU generator in place of a seed, for one prompt; one number is drawn from it, and
-            the random streams of the draft and of verification are derived from that number. A pair of `Streams` is
+        generator (torch.Generator): a CPU generator in place of a seed, for one prompt; one number is drawn from it,
+            and the random streams of the draft and of verification are derived from that number. A pair of `Streams` is
             used as it is.
         streamer (object): a streamer of transformers; gets the prompt and then every committed token once, in order.
         draft_temperature (float): temperature of the draft distributions; by default that of the target. In greedy
@@ -68,8 +70,8 @@ def generate(target: Any, draft: Any, input_ids: Tensor, **options: Any) -> Gene
             of a tree at once, in any order, so each row of the result must depend on its own ids and scores alone; a
             processor that is found to keep a state raises an error. For a processor that follows a grammar see
             `univer.engine.grammar.Grammar`.
-        stopping_criteria (Sequence[Callable]): criteria of the caller, `(input_ids [1, L], scores) -> bool`, called once
-            after every new token in order; `scores` is None without `output_scores`.
+        stopping_criteria (Sequence[Callable]): criteria of the caller, `(input_ids [1, L], scores) -> bool`, called
+            once after every new token in order; `scores` is None without `output_scores`.
         logprobs (bool | int): keep the log-probability of every new token; a number also keeps that of this many most
             likely tokens (at most the whole vocabulary).
         output_scores (bool): keep the row `[V]` of every new token after processors, temperature and filters.
